@@ -1,0 +1,30 @@
+"""Chunking for retrieval-augmented generation: every method of the course, tested and ready to copy."""
+
+from importlib import import_module
+
+_WHERE = {
+    "chunk": ["Chunk", "Chunker"],
+    "chunkers.fixed": ["FixedSizeChunker", "SlidingWindowChunker"],
+    "chunkers.recursive": ["RecursiveChunker"],
+    "corpus": ["find_quote", "load_benchmark", "load_corpus", "load_novel", "load_questions"],
+    "evaluation": ["Scoreboard", "precision_omega", "span_scores"],
+    "models.embeddings": ["embeddings"],
+    "models.tokens": ["tokens"],
+    "retrieval": ["ChunkIndex"],
+    "view": ["compare_chunks", "plot_scores", "plot_sizes", "plot_sweep", "plot_windows", "show_chunks"],
+}
+_MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
+__all__ = sorted(_MODULE_OF)
+
+
+def __getattr__(name: str):
+    """Load a public name on first use, so that importing the package stays quick."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'chunklab' has no attribute {name!r}; it has {', '.join(__all__)}")
+    value = getattr(import_module(f"chunklab.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,1 @@
+"""The chunkers, one method a file."""

@@ -1,0 +1,338 @@
+"""Measure chunking by what comes back from a search: one scoreboard for all methods.
+
+Every method cuts the same documents, its chunks go into one index, and each gold question retrieves from it; the
+measures themselves are in `metrics`. `Scoreboard` gives them a row a method, with intervals over the questions and
+paired differences, which tell a gain from chance. It serves whoever has to choose a method for documents of their own.
+Cost of a row: the method's own, one embedding a chunk, and a second for the scores.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.embeddings import Embeddings
+from langchain_core.tracers.context import register_configure_hook
+
+from chunklab.chunk import Chunk, Chunker, check_choice, check_size, is_blank
+from chunklab.corpus import Question, load_corpus, load_questions
+from chunklab.metrics import Places, Scores, bootstrap, merged, precision_omega, published_spans, span_scores, spans_of
+from chunklab.retrieval import ChunkIndex, Hit, model_name, query_vectors
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Difference", "Row", "Scoreboard", "Scores", "precision_omega", "published_spans", "span_scores"]
+_NOISE = 1e-9  # percentage points: less is the rounding of floats, no change
+METRICS = ("recall", "precision", "iou")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Row:
+    """One method on the scoreboard.
+
+    Attributes:
+        name: the method, as the lesson calls it.
+        note: a remark beside it, or "".
+        sizes: characters of each chunk.
+        scores: for recall, precision, iou and omega, one number a question, from 0 to 1.
+        tokens: tokens (cl100k) retrieved, one number a question.
+        cut: gold spans that no chunk contains whole, one number a question.
+        hits: what was retrieved, one list a question.
+        truncated: chunks that are longer than the model reads.
+        embedded: texts embedded for the index.
+        llm_calls: calls of a language model, by the method.
+        seconds: time for chunking, embedding and indexing; little where the cache has the vectors.
+    """
+
+    name: str
+    note: str
+    sizes: np.ndarray
+    scores: dict[str, np.ndarray]
+    tokens: np.ndarray
+    cut: np.ndarray
+    hits: list[list[Hit]]
+    truncated: int
+    embedded: int
+    llm_calls: int
+    seconds: float
+
+    def __repr__(self) -> str:
+        shares = ", ".join(f"{metric} {100 * self.scores[metric].mean():.1f}" for metric in (*METRICS, "omega"))
+        return f"{self.name}: {len(self.sizes)} chunks, {shares} %"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What one method gains over another on the same questions, in percentage points, with its 95 % interval."""
+
+    one: str
+    other: str
+    metric: str
+    mean: float
+    low: float
+    high: float
+    higher: tuple[str, ...]
+    lower: tuple[str, ...]
+    questions: int
+
+    def __repr__(self) -> str:
+        verdict = "" if self.low <= 0 <= self.high else "; the interval leaves out 0"
+        return (
+            f"{self.metric}, {self.one} minus {self.other}: {self.mean:+.1f} points "
+            f"[{self.low:+.1f}, {self.high:+.1f}]; higher in {len(self.higher)} of {self.questions} questions, "
+            f"lower in {len(self.lower)}{verdict}"
+        )
+
+
+class Scoreboard:
+    """One table for all methods: the same documents, questions, model and number of chunks retrieved.
+
+    Args:
+        embeddings: the model, for chunks and questions.
+        documents: id to text; the course's corpus by default.
+        questions: with gold spans in these documents; the course's by default.
+        k: chunks retrieved a question, from one pool of all documents.
+
+    Raises:
+        ValueError: only one of documents and questions, no questions, a gold span outside the documents, a bad k.
+    """
+
+    def __init__(
+        self,
+        embeddings: Embeddings,
+        documents: Mapping[str, str] | None = None,
+        questions: Sequence[Question] | None = None,
+        k: int = 5,
+    ) -> None:
+        check_size("k", k)
+        if (documents is None) != (questions is None):
+            raise ValueError("documents and questions belong together: give both, or neither for the course's own")
+        self.documents = load_corpus() if documents is None else dict(documents)
+        self.questions = load_questions() if questions is None else list(questions)
+        if not self.questions:
+            raise ValueError("questions is empty: there is nothing to measure with")
+        for question in self.questions:
+            for span in question.spans:
+                if not span.end <= len(self.documents.get(span.document, "")):
+                    raise ValueError(f"question {question.id}: documents holds no {span.document!r} up to {span.end}")
+        self.embeddings, self.k = embeddings, k
+        self.rows: dict[str, Row] = {}
+        self._gold = [merged(s for gold in q.spans for s in spans_of(gold)) for q in self.questions]
+        self._vectors = query_vectors([q.question for q in self.questions], embeddings)
+
+    def add(self, name: str, chunker: Chunker | Iterable[Chunk], note: str = "") -> Row:
+        """Measure a method and keep it as a row; a name that is there already is measured anew.
+
+        Args:
+            name: what to call it.
+            chunker: a chunker; or the chunks of all documents, made already.
+            note: a remark to stand beside it.
+
+        Returns:
+            The row.
+
+        Raises:
+            ValueError: neither a chunker nor chunks, or chunks of documents that are not on the board.
+
+        Warns:
+            UserWarning: chunks are longer than the model reads, which sees their beginning only.
+        """
+        if not hasattr(chunker, "chunk") and not isinstance(chunker, Iterable):
+            raise ValueError(f"chunker={chunker!r:.60}: must be a chunker, or a list of chunks")
+        begin = time.perf_counter()
+        with _counted() as calls:
+            if hasattr(chunker, "chunk"):
+                chunks = [chunk for doc_id, text in self.documents.items() for chunk in chunker.chunk(text, doc_id)]
+            else:
+                chunks = list(chunker)
+            if unknown := {getattr(chunk, "document", None) for chunk in chunks} - set(self.documents):
+                raise ValueError(f"{name}: chunks of documents that are not on the board: {sorted(map(str, unknown))}")
+            index = ChunkIndex(chunks, self.embeddings)
+        seconds = time.perf_counter() - begin
+        hits = index.search_many(self._vectors, self.k)
+        truncated = _warn_of_truncation(name, chunks, self.embeddings)
+        scores, tokens, cut = self._measured(chunks, hits)
+        sizes = np.array([len(c.text) for c in chunks])
+        embedded = sum(not is_blank(chunk.text) for chunk in chunks)
+        row = Row(name, note, sizes, scores, tokens, cut, hits, truncated, embedded, calls.llm, seconds)
+        self.rows[name] = row
+        return row
+
+    def _measured(self, chunks: list[Chunk], hits: list[list[Hit]]) -> tuple[dict[str, np.ndarray], ...]:
+        from chunklab.models.tokens import tokens
+
+        places, count = Places(chunks), tokens("cl100k")
+        sizes = {text: count(text) for text in {hit.chunk.text for found in hits for hit in found}}
+        found = [span_scores(near, q.spans) for near, q in zip(hits, self.questions, strict=True)]
+        scores = {metric: np.array([getattr(s, metric) for s in found]) for metric in METRICS}
+        scores["omega"] = np.array([places.omega(gold) for gold in self._gold])
+        read = np.array([sum(sizes[hit.chunk.text] for hit in near) for near in hits])
+        cut = np.array([sum(not places.hold(spans_of(gold)[0]) for gold in q.spans) for q in self.questions])
+        return scores, read, cut
+
+    def frame(self, by: str | None = None) -> pd.DataFrame:
+        """The numbers, for figures and sums.
+
+        Args:
+            by: None for a row a method; "kind" or "document" for a row a method and kind of question, or document that
+                holds the answer ("several" where more than one does).
+
+        Returns:
+            Shares in percent; each of recall, precision and iou with the ends of its interval (recall_low,
+            recall_high). The column seconds changes from run to run: leave it out of an output that is compared.
+        """
+        import pandas as pd
+
+        check_choice("by", by, (None, "kind", "document"))
+        groups = self._groups(by)
+        lines = []
+        for row in self.rows.values():
+            for group, places in groups.items():
+                line = {"method": row.name} if by is None else {"method": row.name, by: group}
+                line |= {"questions": len(places)} | (self._of_chunks(row) if by is None else {})
+                for metric in METRICS:
+                    values = 100 * row.scores[metric][places]
+                    low, high = bootstrap(values)
+                    line |= {metric: values.mean(), f"{metric}_low": low, f"{metric}_high": high}
+                line["omega"] = 100 * row.scores["omega"][places].mean()
+                line |= {"cut": row.cut[places].sum(), "tokens": row.tokens[places].mean()}
+                lines.append(line)
+        index = ["method"] if by is None else ["method", by]
+        return pd.DataFrame(lines).set_index(index) if lines else pd.DataFrame()
+
+    def _of_chunks(self, row: Row) -> dict[str, Any]:
+        mean, sd = (row.sizes.mean(), row.sizes.std()) if len(row.sizes) else (0.0, 0.0)
+        sizes = {"chunks": len(row.sizes), "size": mean, "size_sd": sd, "truncated": row.truncated}
+        return sizes | {"embedded": row.embedded, "llm_calls": row.llm_calls, "seconds": row.seconds}
+
+    def _groups(self, by: str | None) -> dict[str, list[int]]:
+        """Which questions belong together."""
+        groups: dict[str, list[int]] = defaultdict(list)
+        for place, question in enumerate(self.questions):
+            documents = {span.document for span in question.spans}
+            of = {None: "", "kind": question.kind, "document": "several" if len(documents) > 1 else min(documents)}
+            groups[of[by]].append(place)
+        return groups
+
+    def table(self, by: str | None = None, metric: str = "recall", seconds: bool = False) -> pd.DataFrame:
+        """The scoreboard as a lesson shows it: rounded, and without what a second run would change.
+
+        Args:
+            by: None; or "kind" or "document", for a column a group and one measure alone.
+            metric: that measure: "recall", "precision", "iou" or "omega".
+            seconds: whether to show how long each row took.
+
+        Returns:
+            Texts, a row a method. Shares are in percent, with 95 % intervals in brackets; size is in characters, mean
+            and standard deviation; "gold cut" counts the gold spans that no chunk contains whole; tokens (cl100k) are
+            those retrieved a question; "embedded" counts the texts embedded for the index, "LLM calls" the method's
+            calls. "too long", chunks that the model cannot read whole, and "note" stand there if there are any.
+        """
+        import pandas as pd
+
+        check_choice("metric", metric, (*METRICS, "omega"))
+        frame = self.frame(by)
+        if by is None or not self.rows:
+            lines = [self._line(name, numbers, seconds) for name, numbers in frame.iterrows()]
+            table = pd.DataFrame(lines, index=frame.index)
+            return table.rename_axis(columns=f"{len(self.questions)} questions, k = {self.k}")
+        titles = {group: f"{group} ({len(places)})" for group, places in self._groups(by).items()}
+        wide = frame[metric].unstack(by).loc[list(self.rows), list(titles)]
+        return wide.map("{:.1f}".format).rename(columns=titles).rename_axis(columns=f"{metric} %")
+
+    def _line(self, name: str, numbers: pd.Series, seconds: bool) -> dict[str, str]:
+        """One row's numbers as a lesson shows them."""
+        line = {"chunks": f"{numbers['chunks']:.0f}", "size": f"{numbers['size']:.0f} ± {numbers['size_sd']:.0f}"}
+        for metric, title in zip(METRICS, ("recall", "precision", "IoU"), strict=True):
+            low, high = numbers[f"{metric}_low"], numbers[f"{metric}_high"]
+            line[f"{title} %"] = f"{numbers[metric]:.1f} [{low:.1f}, {high:.1f}]"
+        line["omega %"] = f"{numbers['omega']:.1f}"
+        line["gold cut"] = f"{numbers['cut']:.0f} of {sum(len(q.spans) for q in self.questions)}"
+        line["tokens"] = f"{numbers['tokens']:.0f}"
+        line |= {"embedded": f"{numbers['embedded']:.0f}", "LLM calls": f"{numbers['llm_calls']:.0f}"}
+        if seconds:
+            line["seconds"] = f"{numbers['seconds']:.1f}"
+        if any(row.truncated for row in self.rows.values()):
+            line["too long"] = f"{numbers['truncated']:.0f}"
+        if any(row.note for row in self.rows.values()):
+            line["note"] = self.rows[name].note
+        return line
+
+    def compare(self, one: str, other: str, metric: str = "recall") -> Difference:
+        """What a method gains over another, question by question.
+
+        Args:
+            one: a row's name.
+            other: the row that it is held against.
+            metric: "recall", "precision", "iou" or "omega".
+
+        Returns:
+            The mean of `one` minus `other` over the questions, its 95 % interval, and the questions that changed.
+
+        Raises:
+            ValueError: a row or metric that is not there.
+        """
+        check_choice("one", one, list(self.rows))
+        check_choice("other", other, list(self.rows))
+        check_choice("metric", metric, (*METRICS, "omega"))
+        gains = 100 * (self.rows[one].scores[metric] - self.rows[other].scores[metric])
+        low, high = bootstrap(gains)
+        ids = np.array([question.id for question in self.questions])
+        higher, lower = tuple(ids[gains > _NOISE].tolist()), tuple(ids[gains < -_NOISE].tolist())
+        return Difference(one, other, metric, float(gains.mean()), low, high, higher, lower, len(gains))
+
+    def __repr__(self) -> str:
+        return self.table().to_string()
+
+    def _repr_html_(self) -> str:
+        return self.table().to_html()
+
+
+class _Calls(BaseCallbackHandler):
+    """Counts the calls of language models."""
+
+    def __init__(self) -> None:
+        self.llm = 0
+
+    def on_llm_start(self, *args: Any, **kwargs: Any) -> None:
+        self.llm += 1
+
+    on_chat_model_start = on_llm_start
+
+
+_CALLS: ContextVar[_Calls | None] = ContextVar("chunklab_calls", default=None)
+# LangChain asks this variable for a handler whenever a model is called, so a chunker need not know that it is counted.
+register_configure_hook(_CALLS, inheritable=True)
+
+
+@contextmanager
+def _counted() -> Iterator[_Calls]:
+    calls = _Calls()
+    token = _CALLS.set(calls)
+    try:
+        yield calls
+    finally:
+        _CALLS.reset(token)
+
+
+def _warn_of_truncation(name: str, chunks: Sequence[Chunk], embeddings: Embeddings) -> int:
+    """How many chunks are longer than the model reads; a warning if any is."""
+    from chunklab.models.embeddings import truncated
+
+    cut = len(truncated(embeddings, [chunk.text for chunk in chunks]))
+    if cut:
+        warnings.warn(
+            f"{name}: {cut} of {len(chunks)} chunks are longer than {model_name(embeddings)} reads; it saw their "
+            "beginning only, and what stands after it cannot be found",
+            stacklevel=3,
+        )
+    return cut

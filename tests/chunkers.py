@@ -1,0 +1,66 @@
+"""Every chunker under test, with the limit that it promises: the property test runs over all of them.
+
+To put a new chunker under the nine rules, add a line to CHUNKERS.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from chunklab import FixedSizeChunker, RecursiveChunker, SlidingWindowChunker, tokens
+from chunklab.chunk import Chunker
+from chunklab.chunkers.recursive import RAG_ME_UP_SEPARATORS
+
+
+def words(text: str) -> int:
+    """A length function that counts words."""
+    return len(text.split())
+
+
+@dataclass(frozen=True)
+class Case:
+    """A chunker, and what it promises."""
+
+    make: Callable[[], Chunker]
+    limit: int
+    length: Callable[[str], int] = len
+    overlap: int = 0
+    drops: str = ""  # separators that it was asked to leave out
+
+
+@cache
+def _counter(name: str) -> Callable[[str], int]:
+    return tokens(name)
+
+
+def _tokens(name: str) -> Callable[[str], int]:
+    return lambda text: _counter(name)(text)
+
+
+CHUNKERS = {
+    "fixed": Case(lambda: FixedSizeChunker(100), 100),
+    "fixed, overlap": Case(lambda: FixedSizeChunker(40, 15), 40, overlap=15),
+    "fixed, tiny": Case(lambda: FixedSizeChunker(3, 2), 3, overlap=2),
+    "fixed, words": Case(lambda: FixedSizeChunker(10, 3, length_function=words), 10, words, overlap=3),
+    "fixed, cl100k": Case(lambda: FixedSizeChunker(20, 5, "cl100k"), 20, _tokens("cl100k"), overlap=5),
+    "fixed, minilm": Case(lambda: FixedSizeChunker(20, 0, "minilm"), 20, _tokens("minilm")),
+    "sliding": Case(lambda: SlidingWindowChunker(50, 10), 70, overlap=10),
+    "sliding, tiny": Case(lambda: SlidingWindowChunker(4, 3), 10, overlap=3),
+    "sliding, no overlap": Case(lambda: SlidingWindowChunker(30, 0), 30),
+    "sliding, words": Case(lambda: SlidingWindowChunker(8, 2, words), 12, words, overlap=2),
+    "recursive": Case(lambda: RecursiveChunker(100), 100),
+    "recursive, overlap": Case(lambda: RecursiveChunker(60, 25), 60, overlap=25),
+    "recursive, tiny": Case(lambda: RecursiveChunker(4, 1), 4, overlap=1),
+    "recursive, one": Case(lambda: RecursiveChunker(1), 1),
+    "recursive, end": Case(lambda: RecursiveChunker(50, keep_separator="end"), 50),
+    "recursive, drop": Case(lambda: RecursiveChunker(50, keep_separator=False), 50),
+    "recursive, RAG Me Up": Case(lambda: RecursiveChunker(30, 5, RAG_ME_UP_SEPARATORS), 30, overlap=5),
+    "recursive, RAG Me Up, drop": Case(
+        lambda: RecursiveChunker(30, 0, RAG_ME_UP_SEPARATORS, keep_separator=False), 30, drops=".!?,\u200b，、．。"
+    ),
+    "recursive, no last resort": Case(lambda: RecursiveChunker(20, separators=["\n\n"]), 20),
+    "recursive, regex": Case(lambda: RecursiveChunker(20, 4, [r"\s+", r"(?<=[.!?])"], "end", True), 20, overlap=4),
+    "recursive, words": Case(lambda: RecursiveChunker(9, 2, length_function=words), 9, words, overlap=2),
+    "recursive, cl100k": Case(lambda: RecursiveChunker(15, length_function=tokens("cl100k")), 15, _tokens("cl100k")),
+    "recursive, minilm": Case(lambda: RecursiveChunker(15, length_function=tokens("minilm")), 15, _tokens("minilm")),
+}

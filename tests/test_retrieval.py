@@ -1,0 +1,347 @@
+"""The index finds what is nearest, in a settled order, and is kept on disk without a pickle."""
+
+import json
+import os
+import pickle
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.embeddings import Embeddings
+
+from chunklab import retrieval
+from chunklab.chunk import Chunk
+from chunklab.retrieval import ChunkIndex, model_name
+
+
+class Fixed(Embeddings):
+    """Vectors by text, and a record of what was asked for."""
+
+    def __init__(self, vectors, name="fixed"):
+        self.vectors, self.name, self.asked = vectors, name, []
+
+    def embed_documents(self, texts):
+        self.asked += texts
+        return [list(map(float, self.vectors[text])) for text in texts]
+
+    def embed_query(self, text):
+        return self.embed_documents([text])[0]
+
+
+def chunks_of(*texts, document="a.md", **metadata):
+    return [
+        Chunk(text, 10 * i, 10 * i + len(text), document, f"{document}_{i}", None, i, len(texts), dict(metadata))
+        for i, text in enumerate(texts)
+    ]
+
+
+def found(hits):
+    return [hit.chunk.text for hit in hits]
+
+
+COMPASS = {"east": [2, 0], "north-east": [1, 1], "north": [0, 3], "west": [-1, 0], "nowhere": [0, 0], "q": [5, 0]}
+
+
+def test_hits_come_best_first_with_cosines_and_ranks():
+    hits = ChunkIndex(chunks_of("west", "north", "east", "north-east"), Fixed(COMPASS)).search("q", k=3)
+    assert found(hits) == ["east", "north-east", "north"]
+    assert [hit.rank for hit in hits] == [1, 2, 3]
+    assert [hit.score for hit in hits] == pytest.approx([1, 0.5**0.5, 0], abs=1e-6)
+
+
+def test_fewer_chunks_than_k_give_fewer_hits_ret_04():
+    index = ChunkIndex(chunks_of("east", "north"), Fixed(COMPASS))
+    assert found(index.search("q", k=5)) == ["east", "north"]
+    assert found(index.search("q", k=5, where={"id": "a.md_1"})) == ["north"]
+
+
+def test_an_empty_index_finds_nothing_and_asks_no_model():
+    model = Fixed(COMPASS)
+    index = ChunkIndex([], model)
+    assert len(index) == 0 and index.search("q") == [] and index.search_many(["q", "q"]) == [[], []]
+    assert model.asked == []
+
+
+@pytest.mark.parametrize("length", [10.0, 1.0, 1e-6])
+def test_scores_are_cosines_whatever_the_length_of_the_vectors_ret_05(length):
+    model = Fixed({"a": [length, 0], "same": [length, 0], "opposite": [0, -length], "against": [-length, 0]})
+    index = ChunkIndex(chunks_of("a"), model)
+    assert [index.search(query)[0].score for query in ("same", "opposite", "against")] == pytest.approx([1, 0, -1])
+
+
+def test_a_zero_vector_is_never_above_a_real_match_sem_05():
+    model = Fixed({"zero": [0, 0], "one": [1, 0], "half": [0.5, 0.5], "up": [0, 1], "q": [1, 0]})
+    index = ChunkIndex(chunks_of("zero", "half", "one"), model)
+    assert found(index.search("q", k=2)) == ["one", "half"]
+    assert index.search("q", k=3)[2].score == 0
+    # Nor above one that is equal to it: orthogonal, but real.
+    assert found(ChunkIndex(chunks_of("zero", "up"), model).search("q")) == ["up", "zero"]
+
+
+def test_a_query_without_direction_finds_nothing():
+    assert ChunkIndex(chunks_of("east", "nowhere"), Fixed(COMPASS)).search("nowhere") == []
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_vector_that_is_not_finite_is_an_error(bad):
+    model = Fixed({"a": [1, 0], "b": [bad, 0]})
+    with pytest.raises(ValueError):
+        ChunkIndex(chunks_of("a", "b"), model)
+    index = ChunkIndex(chunks_of("a"), model)
+    with pytest.raises(ValueError):
+        index.search("b")
+    with pytest.raises(ValueError, match="not finite"):
+        index.search_many(np.array([[bad, 0.0]]))
+
+
+def test_a_blank_chunk_is_not_embedded():
+    model = Fixed(COMPASS)
+    index = ChunkIndex(chunks_of("east", " \n"), model)
+    assert model.asked == ["east"] and found(index.search("q")) == ["east", " \n"]
+    assert ChunkIndex(chunks_of(" "), model).search("q") == []
+
+
+def test_keys_must_be_unique_and_hold_the_document_ret_01():
+    model = Fixed({"Same notice.": [1, 0]})
+    both = chunks_of("Same notice.") + chunks_of("Same notice.", document="b.md")
+    assert [hit.chunk.document for hit in ChunkIndex(both, model).search("Same notice.")] == ["a.md", "b.md"]
+    with pytest.raises(ValueError, match="holds 2 with document 'a.md' and id 'a.md_0'.*unique"):
+        ChunkIndex(chunks_of("Same notice.") * 2, model)
+    with pytest.raises(ValueError, match="chunks holds a str"):
+        ChunkIndex(["Same notice."], model)
+
+
+def test_another_dimension_names_both_dimensions_and_models_ret_06():
+    index = ChunkIndex(chunks_of("east"), Fixed(COMPASS, "flat"))
+    index.embeddings = Fixed({"q": [1, 0, 0]}, "deep")
+    with pytest.raises(ValueError, match=r"query has 3 dimensions \(deep\), the index has 2 \(flat\)"):
+        index.search("q")
+    with pytest.raises(ValueError, match=r"3 dimensions \(the vectors given\), the index has 2 \(flat\)"):
+        index.search_many(np.ones((1, 3)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"k": 0}, "k=0"),
+        ({"k": 2.5}, "k=2.5"),
+        ({"min_score": 60}, "min_score=60.*from -1 to 1"),
+        ({"min_score": float("nan")}, "min_score=nan"),
+        ({"min_score": "0.5"}, "min_score='0.5'"),
+        ({"where": "a.md"}, "where='a.md'"),
+        ({"where": {"documnet": "a.md"}}, "'documnet', which no chunk has; there are document, end, id"),
+        ({"query": "  "}, "query='  '.*blank"),
+        ({"query": None}, "query=None"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, says):
+    index = ChunkIndex(chunks_of("east"), Fixed(COMPASS))
+    with pytest.raises(ValueError, match=says):
+        index.search(**({"query": "q"} | arguments))
+
+
+def test_many_queries_need_a_list():
+    index = ChunkIndex(chunks_of("east"), Fixed(COMPASS))
+    assert index.search_many([]) == []
+    with pytest.raises(ValueError, match="must be a list"):
+        index.search_many("q")
+
+
+def test_min_score_and_where_come_before_the_cut_to_k():
+    far = chunks_of("north-east", "north", "west", document="far.md", lang="de")
+    index = ChunkIndex(chunks_of(*["east"] * 30) + far, Fixed(COMPASS))
+    assert found(index.search("q", k=2, where={"document": "far.md"})) == ["north-east", "north"]
+    assert found(index.search("q", k=2, where={"lang": "de", "index": 2})) == ["west"]
+    assert found(index.search("q", k=2, where=lambda chunk: chunk.text.startswith("n"))) == ["north-east", "north"]
+    assert found(index.search("q", k=4, min_score=0.5, where={"lang": "de"})) == ["north-east"]
+    assert index.search("q", where=lambda chunk: False) == []
+    assert index.search("q", min_score=1.0, where={"lang": "de"}) == []
+
+
+def test_equal_scores_come_in_the_order_of_the_index():
+    index = ChunkIndex(chunks_of(*["north"] * 50, *["east"] * 100, "q"), Fixed(COMPASS))
+    assert [hit.chunk.index for hit in index.search("q", k=7)] == list(range(50, 57))
+
+
+@given(st.lists(st.tuples(*[st.integers(-2, 2)] * 3), min_size=1, max_size=60), st.integers(1, 12), st.data())
+def test_search_is_the_plain_definition(vectors, k, data):
+    query = data.draw(st.sampled_from(vectors + [(1, 2, -2)]))
+    kept = data.draw(st.sets(st.integers(0, len(vectors) - 1)))
+    model = Fixed({str(i): vector for i, vector in enumerate(vectors)} | {"query": query})
+    index = ChunkIndex(chunks_of(*map(str, range(len(vectors)))), model)
+
+    def cosine(place):
+        lengths = np.linalg.norm(vectors[place]) * np.linalg.norm(query)
+        return float(np.dot(vectors[place], query) / lengths) if lengths else 0.0
+
+    places = [hit.chunk.index for hit in index.search("query", k=k, where=lambda chunk: chunk.index in kept)]
+    best = sorted((cosine(place) for place in kept), reverse=True)[:k] if any(query) else []
+    assert [cosine(place) for place in places] == pytest.approx(best, abs=1e-6)
+    # Of equal vectors the first ones are found, in their order.
+    for vector in set(vectors):
+        equal = [place for place in sorted(kept) if vectors[place] == vector]
+        there = [place for place in places if vectors[place] == vector]
+        assert there == equal[: len(there)]
+
+
+def test_many_queries_find_what_one_finds():
+    rng = np.random.default_rng(1)
+    model = Fixed({str(i): rng.normal(size=24) for i in range(300)} | {f"q{i}": rng.normal(size=24) for i in range(70)})
+    index = ChunkIndex(chunks_of(*map(str, range(300))), model)
+    queries = [f"q{i}" for i in range(70)]
+    many = index.search_many(queries, k=9)
+    assert many == [index.search(query, k=9) for query in queries]
+    assert index.search_many(np.array([model.vectors[query] for query in queries], dtype=np.float32), k=9) == many
+
+
+def test_a_query_is_embedded_as_a_query():
+    class Asymmetric(Fixed):
+        def embed_query(self, text):
+            return [0.0, 1.0]
+
+    assert found(ChunkIndex(chunks_of("east", "north"), Asymmetric(COMPASS)).search("east", k=1)) == ["north"]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "name"), [("name", "a"), ("model", "b"), ("model_name", "c"), ("other", "Fixed")]
+)
+def test_a_model_is_named_by_what_it_has(attribute, name):
+    model = Fixed({}, name=None)
+    setattr(model, attribute, name)
+    assert model_name(model) == name
+
+
+@pytest.fixture
+def saved(tmp_path):
+    index = ChunkIndex(chunks_of("west", "north", "east", lang="en", spans=[[0, 4]]), Fixed(COMPASS))
+    index.save(tmp_path / "index")
+    return tmp_path / "index"
+
+
+def test_an_index_comes_back_as_it_was(saved):
+    model = Fixed(COMPASS)
+    index = ChunkIndex.load(saved, model)
+    assert model.asked == [] and len(index) == 3
+    assert found(index.search("q", k=2)) == ["east", "north"]
+    assert index.chunks[0].metadata == {"lang": "en", "spans": [[0, 4]]}
+    assert index.chunks == chunks_of("west", "north", "east")
+    assert sorted(path.suffix for path in saved.iterdir()) == [".faiss", ".json"]
+
+
+@pytest.mark.parametrize("texts", [[], ["nowhere"], ["\ud835 lone surrogate", "naïve 鐘\u2028\x00"]])
+def test_unusual_indexes_are_kept_too(tmp_path, texts):
+    model = Fixed(COMPASS | {text: [1, 1] for text in texts[:2] if text not in COMPASS})
+    ChunkIndex(chunks_of(*texts), model).save(tmp_path / "new" / "näme")
+    index = ChunkIndex.load(tmp_path / "new" / "näme", model)
+    assert [chunk.text for chunk in index.chunks] == texts
+    assert len(index.search("q")) == len(texts)
+
+
+def test_another_model_is_refused(saved):
+    with pytest.raises(ValueError, match=r"built with fixed \(2 dimensions\), not with other"):
+        ChunkIndex.load(saved, Fixed(COMPASS, "other"))
+
+
+def test_nothing_is_ever_unpickled_sec_01(saved, tmp_path):
+    marker = tmp_path / "marker"
+
+    class Malicious:
+        def __reduce__(self):
+            return os.system, (f'"{sys.executable}" -c "open({str(marker)!r}, chr(119))"',)
+
+    for name in ("index.pkl", "index.faiss"):
+        (saved / name).write_bytes(pickle.dumps(Malicious()))
+    assert found(ChunkIndex.load(saved, Fixed(COMPASS)).search("q", k=1)) == ["east"]
+    (saved / "index.json").write_bytes(pickle.dumps(Malicious()))
+    with pytest.raises(ValueError, match="damaged"):
+        ChunkIndex.load(saved, Fixed(COMPASS))
+    assert not marker.exists()
+
+
+def test_a_missing_or_half_index_is_named(saved, tmp_path):
+    with pytest.raises(FileNotFoundError, match="no index"):
+        ChunkIndex.load(tmp_path / "nowhere", Fixed(COMPASS))
+    next(saved.glob("*.faiss")).unlink()
+    with pytest.raises(FileNotFoundError, match="half of the index"):
+        ChunkIndex.load(saved, Fixed(COMPASS))
+
+
+@pytest.mark.parametrize("suffix", [".faiss", ".json"])
+@pytest.mark.parametrize("cut", [0, 1, 40, -1])
+def test_a_damaged_index_is_refused(saved, suffix, cut):
+    path = next(saved.glob("*" + suffix))
+    data = path.read_bytes()
+    for damaged in (data[:cut], data[:cut] + bytes([data[cut] ^ 1]) + data[cut:][1:]):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match="damaged"):
+            ChunkIndex.load(saved, Fixed(COMPASS))
+
+
+def rewrite(folder, **changes):
+    """Change index.json and give it a right checksum, as somebody who means harm would."""
+    content = json.loads((folder / "index.json").read_bytes())
+    del content["sha256"]
+    content |= changes
+    content["sha256"] = retrieval._sha(retrieval._as_json(content))
+    (folder / "index.json").write_bytes(retrieval._as_json(content))
+
+
+@pytest.mark.parametrize(
+    "name", ["../outside.faiss", "/etc/hostname", "a/../../b.faiss", "ok\x00.faiss", "..\\win.faiss", "index.json", ""]
+)
+def test_a_name_that_leads_outside_is_refused_sec_02(saved, name):
+    (saved.parent / "outside.faiss").write_bytes(next(saved.glob("*.faiss")).read_bytes())
+    rewrite(saved, vectors=name)
+    with pytest.raises(ValueError, match="not opened"):
+        ChunkIndex.load(saved, Fixed(COMPASS))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a privilege on Windows")
+def test_a_link_that_leads_outside_is_refused_sec_02(saved):
+    inside, outside = next(saved.glob("*.faiss")), saved.parent / "outside.faiss"
+    inside.rename(outside)
+    inside.symlink_to(outside)
+    with pytest.raises(ValueError, match="not opened"):
+        ChunkIndex.load(saved, Fixed(COMPASS))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"count": 2}, {"dimension": 3}, {"chunks": [{"colour": 1}] * 3}, {"model": 7}, {"format": 2}, {"format": None}],
+)
+def test_contents_that_do_not_fit_are_refused(saved, changes):
+    rewrite(saved, **changes)
+    with pytest.raises(ValueError, match="damaged"):
+        ChunkIndex.load(saved, Fixed(COMPASS))
+
+
+@pytest.mark.parametrize("step", ["vectors", "json"])
+def test_a_crash_while_saving_leaves_the_old_index_whole(saved, monkeypatch, step):
+    (saved / "notes.txt").write_text("mine")
+    write, done = retrieval._write, []
+
+    def crash(path, data):
+        if path.suffix == (".faiss" if step == "vectors" else ".json"):
+            (path.parent / (path.name + ".1.tmp")).write_bytes(data[: len(data) // 2])
+            raise OSError("disk full")
+        write(path, data)
+        done.append(path)
+
+    new = ChunkIndex(chunks_of("north-east", "east"), Fixed(COMPASS))
+    with monkeypatch.context() as patch:
+        patch.setattr(retrieval, "_write", crash)
+        with pytest.raises(OSError, match="disk full"):
+            new.save(saved)
+    assert len(ChunkIndex.load(saved, Fixed(COMPASS))) == 3
+    new.save(saved)
+    assert len(ChunkIndex.load(saved, Fixed(COMPASS))) == 2
+    assert len(list(saved.glob("*.faiss"))) == 1 and (saved / "notes.txt").read_text() == "mine"
+
+
+def test_metadata_that_json_cannot_hold_are_an_error_and_write_nothing(tmp_path):
+    index = ChunkIndex(chunks_of("east", tags={"a"}), Fixed(COMPASS))
+    with pytest.raises(ValueError, match="metadata cannot be saved"):
+        index.save(tmp_path / "index")
+    assert not (tmp_path / "index").exists()

@@ -1,0 +1,160 @@
+"""The rules that every chunker keeps (README, "What every chunker keeps"), over generated and hostile text.
+
+The checks here are written apart from the package's own helpers: they ask the `regex` library for grapheme clusters, and
+count everything themselves.
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import regex
+from chunkers import CHUNKERS, Case
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chunklab import load_corpus
+
+ALL = pytest.mark.parametrize("name", CHUNKERS)
+BOM = "\ufeff"
+
+HOSTILE = [
+    "", " ", "\n", "\ufeff", "\ufeff\n \t", "a", " a ", "\u3000a\u3000",
+    "alpha alpha", "Same line again. " * 12, "a" * 2000, "ab\n" * 200, "x" * 23, "aaaaaaaa. " + "b" * 18 + ". cc.",
+    "".join(chr(97 + i % 26) for i in range(300)), "naïve café 🧪🧪🧪 Größe 東京都庁 " * 3, "鬱蒼とした森🧬🧬 naïve",
+    "👩\u200d🔬" * 6 + "e\u0301" * 6 + "🇫🇷" * 4, "a" + "\u0301" * 300 + "b", " \u0301x \u0301y" * 40, "\u0600 \u0600a" * 30,
+    "这是第一句话。这是第二句话。这是第三句话。", "他说：“好！”她笑了？」然后。" * 20, "한국어 문장입니다. " * 20, "각각" * 50,
+    "Para one is here.\r\n\r\nPara two is here.\r\n\r\nPara three is here.", "a\rb\rc\r\r" * 30, "a\u2028b\u2029c\x85d" * 30,
+    "\ufeff# One\na\n# Two\nb\n", "mid\ufeffdle \ufeff text \ufeff" * 20, "ok \ud835 tail \x00 end" * 10, "\udc00\ud800" * 40,
+    "'aa  bb\t cc   dd'", "The marker <|endoftext|> is literal here. [SEP] [CLS]", "  Para one has indent.  \n\n\n\tTabbed.\n\n" + "w " * 400,
+    "देवनागरी क्षत्रिय लिपि " * 20, "ภาษาไทยไม่มีวรรค" * 20, "مرحبا بالعالم، كيف الحال؟ " * 20, "\u200b".join("zero width" * 9),
+    "word" * 100 + " " + "x" * 101 + "\n\n" + "short. " * 30, "ﬁ\u00ad\u2060\u200d" * 30, "👨‍👩‍👧‍👦" * 20, "🏴\U000e0067\U000e0062\U000e007f" * 9,
+]  # fmt: skip
+
+
+def clusters(text: str) -> list[tuple[int, int]]:
+    return [m.span() for m in regex.finditer(r"\X", text)]
+
+
+def assert_rules(case: Case, text: str) -> None:
+    chunker = case.make()
+    chunks = chunker.chunk(text, "d")
+    spans = [(c.start, c.end) for c in chunks]
+
+    assert all(text[c.start : c.end] == c.text for c in chunks), "1: a chunk is a slice"
+    assert [c.text for c in chunks] == chunker.split_text(text)
+    assert [c.id for c in chunks] == [f"d_{i}" for i in range(len(chunks))]
+    assert all(c.total == len(chunks) and c.document == "d" for c in chunks)
+
+    starts = [start for start, _ in spans]
+    assert starts == sorted(starts) and len(set(spans)) == len(spans), "2: starts never go back, no span twice"
+    if not case.overlap:
+        assert len(set(starts)) == len(starts), "2: without overlap, starts strictly increase"
+    covered = bytearray(len(text))
+    for start, end in spans:
+        covered[start:end] = b"\1" * (end - start)
+    lost = [c for c, done in zip(text, covered, strict=True) if not done and not c.isspace() and c not in BOM + case.drops]
+    assert not lost, f"2: lost {lost[:5]}"
+
+    assert all(c.text.replace(BOM, " ").strip() for c in chunks), "4: never a blank chunk"
+    assert all(BOM != text[c.start] for c in chunks if c.start == 0), "6: a BOM is not text"
+
+    inside = {place: (a, b) for a, b in clusters(text) for place in range(a + 1, b)}
+    for place in {place for span in spans for place in span} & inside.keys():
+        a, b = inside[place]
+        assert case.length(text[a:b]) > case.limit, f"5: cut inside {text[a:b]!r}"
+
+    for c in chunks:
+        one_character = len(c.text) == 1
+        assert case.length(c.text) <= case.limit or one_character, f"3: {case.length(c.text)} is over the limit"
+    assert chunks == case.make().chunk(text, "d"), "9: same input, same output"
+
+
+@ALL
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text[:12]))
+def test_rules_hold_on_hostile_text(name, text):
+    assert_rules(CHUNKERS[name], text)
+
+
+# Generated text leans on what breaks chunkers: line ends, blanks, marks, joiners, flags, scripts without spaces.
+PIECES = st.sampled_from(
+    ["word", "a", " ", "  ", "\n", "\n\n", "\r\n", "\r", "\u2028", "\t", ". ", "!", "?", ",", "。", "！", "」", "é", "e\u0301", "\u0301", "\u200d", "👩‍🔬",
+     "🇫🇷", "🧬", "東京", "한", "\ufeff", "\xa0", "\u3000", "\u200b", "\x00", "\ud800", "-", "longerwordthanthelimitsofsomechunkers", "\u0600", "क्ष"]
+)  # fmt: skip
+TEXT = st.one_of(st.lists(PIECES, max_size=60).map("".join), st.text(max_size=200))
+
+
+@ALL
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(text=TEXT)
+def test_rules_hold_on_generated_text(name, text):
+    assert_rules(CHUNKERS[name], text)
+
+
+@ALL
+def test_rules_hold_on_the_corpus(name):
+    for text in load_corpus().values():
+        assert_rules(CHUNKERS[name], text[:6000])
+
+
+@ALL
+@pytest.mark.parametrize("letter", ["a", " ", "\n", "\u0301", "。"], ids=ascii)
+def test_two_megabytes_of_one_letter_end(name, letter):
+    case = CHUNKERS[name]
+    text = letter * (2_000_000 if case.limit >= 50 else 100_000)  # a tiny limit only makes the list of chunks long
+    spans = [(c.start, c.end) for c in case.make().chunk(text)]
+    if letter.isspace():
+        assert spans == []
+        return
+    assert spans[0][0] == 0 and spans[-1][1] == len(text)
+    assert all(right[0] <= left[1] and left[0] < right[0] for left, right in zip(spans, spans[1:], strict=False))
+    sample = spans[:3] + spans[-3:]
+    assert all(case.length(text[a:b]) <= case.limit or b - a == 1 for a, b in sample)
+
+
+@ALL
+@pytest.mark.parametrize("text", ["", " ", "\n\n", "\ufeff", "\t\r\n\u2028\u3000\xa0"], ids=ascii)
+def test_blank_text_gives_nothing(name, text):
+    chunker = CHUNKERS[name].make()
+    assert chunker.chunk(text) == [] and chunker.split_text(text) == [] and chunker.create_documents([text]) == []
+
+
+@ALL
+@pytest.mark.parametrize("text", [None, 3, b"bytes", ["list"]], ids=repr)
+def test_what_is_not_text_is_refused(name, text):
+    with pytest.raises(ValueError, match="must be a str"):
+        CHUNKERS[name].make().chunk(text)
+
+
+@ALL
+def test_langchain_verbs_agree_with_chunk(name):
+    from langchain_core.documents import Document
+
+    chunker, text = CHUNKERS[name].make(), "One two three. Four five six! " * 12
+    chunks = chunker.chunk(text, "d")
+    made = chunker.create_documents([text], [{"id": "d", "author": "x"}])
+    assert [(d.page_content, d.metadata["start_index"], d.metadata["end_index"], d.id) for d in made] == [
+        (c.text, c.start, c.end, c.id) for c in chunks
+    ]
+    assert all(d.metadata["author"] == "x" for d in made)
+    split = chunker.split_documents([Document(page_content=text, metadata={"source": "s.txt"})])
+    assert [d.page_content for d in split] == [c.text for c in chunks]
+    assert {d.metadata["document"] for d in split} == {"s.txt"}
+    both = chunker.create_documents([text, text])
+    assert {d.metadata["document"] for d in both} == {"0", "1"} and len({d.id for d in both}) == len(both)
+    assert list(chunker.transform_documents([Document(page_content=text)])) == chunker.create_documents([text])
+
+
+def test_ids_and_chunks_do_not_depend_on_the_process():  # ret-02
+    code = (
+        "from chunklab import FixedSizeChunker, RecursiveChunker\n"
+        "for c in (FixedSizeChunker(30, 7), RecursiveChunker(30, 7)): print(c.chunk('Some words to cut. ' * 9, 'a.md'))"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": seed}
+        ).stdout
+        for seed in ("0", "1", "random")
+    }
+    assert len(outputs) == 1 and "a.md_3" in outputs.pop()
