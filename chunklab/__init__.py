@@ -8,10 +8,11 @@ _WHERE = {
     "chunkers.recursive": ["RecursiveChunker"],
     "corpus": ["find_quote", "load_benchmark", "load_corpus", "load_novel", "load_questions"],
     "evaluation": ["Scoreboard", "precision_omega", "span_scores"],
+    "figures": ["plot_hits", "plot_scores", "plot_sizes", "plot_sweep", "plot_windows"],
     "models.embeddings": ["embeddings"],
     "models.tokens": ["tokens"],
     "retrieval": ["ChunkIndex"],
-    "view": ["compare_chunks", "plot_scores", "plot_sizes", "plot_sweep", "plot_windows", "show_chunks"],
+    "view": ["compare_chunks", "show_chunks"],
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
 __all__ = sorted(_MODULE_OF)

@@ -22,9 +22,10 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.embeddings import Embeddings
 from langchain_core.tracers.context import register_configure_hook
 
-from chunklab.chunk import Chunk, Chunker, check_choice, check_size, is_blank
+from chunklab.chunk import Chunk, Chunker, check_choice, check_size
 from chunklab.corpus import Question, load_corpus, load_questions
 from chunklab.metrics import Places, Scores, bootstrap, merged, precision_omega, published_spans, span_scores, spans_of
+from chunklab.models.vectors import ASKED
 from chunklab.retrieval import ChunkIndex, Hit, model_name, query_vectors
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class Row:
         cut: gold spans that no chunk contains whole, one number a question.
         hits: what was retrieved, one list a question.
         truncated: chunks that are longer than the model reads.
-        embedded: texts embedded for the index.
+        embedded: texts embedded, by the method and for the index.
         llm_calls: calls of a language model, by the method.
         seconds: time for chunking, embedding and indexing; little where the cache has the vectors.
     """
@@ -162,8 +163,7 @@ class Scoreboard:
         truncated = _warn_of_truncation(name, chunks, self.embeddings)
         scores, tokens, cut = self._measured(chunks, hits)
         sizes = np.array([len(c.text) for c in chunks])
-        embedded = sum(not is_blank(chunk.text) for chunk in chunks)
-        row = Row(name, note, sizes, scores, tokens, cut, hits, truncated, embedded, calls.llm, seconds)
+        row = Row(name, note, sizes, scores, tokens, cut, hits, truncated, sum(calls.texts), calls.llm, seconds)
         self.rows[name] = row
         return row
 
@@ -234,8 +234,8 @@ class Scoreboard:
         Returns:
             Texts, a row a method. Shares are in percent, with 95 % intervals in brackets; size is in characters, mean
             and standard deviation; "gold cut" counts the gold spans that no chunk contains whole; tokens (cl100k) are
-            those retrieved a question; "embedded" counts the texts embedded for the index, "LLM calls" the method's
-            calls. "too long", chunks that the model cannot read whole, and "note" stand there if there are any.
+            those retrieved a question; "embedded" counts texts, by the method and for the index, "LLM calls" the
+            method's calls. "too long" (chunks that the model cannot read whole) and "note" stand there where needed.
         """
         import pandas as pd
 
@@ -298,10 +298,11 @@ class Scoreboard:
 
 
 class _Calls(BaseCallbackHandler):
-    """Counts the calls of language models."""
+    """Counts the calls of language models, and the texts embedded."""
 
     def __init__(self) -> None:
         self.llm = 0
+        self.texts: list[int] = []
 
     def on_llm_start(self, *args: Any, **kwargs: Any) -> None:
         self.llm += 1
@@ -317,11 +318,12 @@ register_configure_hook(_CALLS, inheritable=True)
 @contextmanager
 def _counted() -> Iterator[_Calls]:
     calls = _Calls()
-    token = _CALLS.set(calls)
+    tokens = _CALLS.set(calls), ASKED.set(calls.texts)
     try:
         yield calls
     finally:
-        _CALLS.reset(token)
+        _CALLS.reset(tokens[0])
+        ASKED.reset(tokens[1])
 
 
 def _warn_of_truncation(name: str, chunks: Sequence[Chunk], embeddings: Embeddings) -> int:

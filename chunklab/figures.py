@@ -1,4 +1,4 @@
-"""The lessons' figures: sizes, windows, scores, sweeps.
+"""The lessons' figures: sizes, windows, hits, scores, sweeps.
 
 Each function returns one matplotlib `Figure`, which a notebook shows once, as the last line of a cell, without pyplot:
 no backend is chosen and no setting of yours is changed. The face is white, so that a dark page can show it too; marks
@@ -129,6 +129,53 @@ def plot_windows(spans: Iterable, length: int) -> LessonFigure:
         axes.set_yticks(range(len(windows)))
         axes.set_ylabel("window")
         axes.set_xlabel("character of the text (dark: also in another window)")
+    return figure
+
+
+def plot_hits(hits: Iterable, gold: Iterable = (), whole: float | None = None) -> LessonFigure:
+    """Draw how near each chunk of a document is to a question, over the chunk's place in the text.
+
+    Args:
+        hits: what a search has found in one document, one or more; all its chunks, for the whole picture.
+        gold: where the answer stands; the chunks that hold some of it are drawn thick and named.
+        whole: the cosine of the document as one piece, drawn as a line.
+
+    Returns:
+        The figure.
+
+    Raises:
+        ValueError: no hits, or hits from more than one document.
+
+    >>> from chunklab.chunk import Chunk
+    >>> from chunklab.retrieval import Hit
+    >>> plot_hits([Hit(Chunk("one", 0, 3, "a"), 0.5, 1), Hit(Chunk("two", 3, 6, "a"), 0.2, 2)], [("a", 4, 5)], 0.1).alt
+    'How near 2 chunks are to the question: cosine 0.200 to 0.500. With the answer: 0.200 at 3. In one piece: 0.100.'
+    """
+    found = sorted(hits, key=lambda hit: hit.chunk.start)
+    if len({hit.chunk.document for hit in found}) != 1:
+        raise ValueError("hits: must be one or more, from one document")
+    wanted = [(span.document, span.start, span.end) if hasattr(span, "end") else tuple(span) for span in gold]
+    wanted = [(start, end) for document, start, end in wanted if document == found[0].chunk.document]
+    right = [h for h in found if any(h.chunk.start < end and h.chunk.end > start for start, end in wanted)]
+    scores = [hit.score for hit in found]
+    alt = f"How near {len(found)} chunks are to the question: cosine {min(scores):.3f} to {max(scores):.3f}."
+    if right:
+        alt += f" With the answer: {', '.join(f'{hit.score:.3f} at {hit.chunk.start:,}' for hit in right)}."
+    alt += "" if whole is None else f" In one piece: {whole:.3f}."
+    with _figure(3, alt) as figure:
+        axes = figure.subplots()
+        axes.hlines(scores, [h.chunk.start for h in found], [h.chunk.end for h in found], color=BLUE, linewidth=2.5)
+        for hit in right:
+            axes.hlines(hit.score, hit.chunk.start, hit.chunk.end, color=VERMILLION, linewidth=6)
+            axes.annotate(
+                "the answer", (hit.chunk.end, hit.score), xytext=(6, 0), textcoords="offset points", va="center"
+            )
+        if whole is not None:
+            axes.axhline(whole, color="black", linestyle="--", linewidth=1.2, label="the document in one piece")
+            axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0)
+        axes.set(xlim=(0, found[-1].chunk.end), xlabel="character of the document", ylabel="cosine")
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.grid(axis="y")
     return figure
 
 

@@ -16,6 +16,8 @@ import pytest
 from hypothesis import settings
 from packaging.requirements import Requirement
 
+pytest_plugins = ["texts"]
+
 ROOT = Path(__file__).resolve().parents[1]
 
 os.environ.update(build.ENVIRONMENT)

@@ -30,7 +30,8 @@ SENTENCES = [
     "Her grandmother baked bread with rye and honey.",
     "Quarterly revenue fell by four percent.",
     "It rang.",
-    "When the tide turns, the float in the well rises, the chain draws the wheel round and the lowest bell is struck. " * 4,
+    "When the tide turns, the float in the well rises, the chain draws the wheel round and the lowest bell is struck. "
+    * 4,
     "Ein Satz auf Deutsch, mit Umlauten: Größe, Äpfel.",
 ]
 
@@ -121,7 +122,19 @@ def test_a_text_has_one_vector_whatever_stands_beside_it(model):
 
 
 @pytest.mark.parametrize(
-    "text", ["ok \ud835 tail \x00 end", "\ud800", "\udc00\ud800", "", " ", "\n", "\x00", "🧬" * 3000, "a" * 200_000, "\u0301" * 5000]
+    "text",
+    [
+        "ok \ud835 tail \x00 end",
+        "\ud800",
+        "\udc00\ud800",
+        "",
+        " ",
+        "\n",
+        "\x00",
+        "🧬" * 3000,
+        "a" * 200_000,
+        "\u0301" * 5000,
+    ],
 )
 def test_no_text_crashes_a_model(model, text):  # uni-06
     vectors = model.encode([text, "plain"])
@@ -131,7 +144,9 @@ def test_no_text_crashes_a_model(model, text):  # uni-06
 
 def test_a_text_without_a_token_is_zero_not_nan():  # sem-05
     assert not Static().encode([""]).any()
-    assert_array_equal(unit(np.array([[3, 4], [0, 0], [0, -2]])), np.array([[0.6, 0.8], [0, 0], [0, -1]], dtype=np.float32))
+    assert_array_equal(
+        unit(np.array([[3, 4], [0, 0], [0, -2]])), np.array([[0.6, 0.8], [0, 0], [0, -1]], dtype=np.float32)
+    )
     scores = unit(np.array([[1.0, 0.0], [0.5, 0.5], [0.0, 0.0]])) @ unit(np.array([1, 0]))
     assert np.argsort(-scores).tolist() == [0, 1, 2] and scores[2] == 0
 
@@ -174,7 +189,11 @@ def test_minilm_reads_as_much_as_it_is_told_and_no_more_than_it_can():
 def test_token_vectors_lie_on_the_text():
     text = "Naïve 東京 cafés\r\nunbelievably 한국 e\u0301t\u0301."
     vectors, spans = MiniLM().token_vectors(text)
-    assert vectors.shape == (len(spans), 384) and vectors.dtype == np.float32 and spans.shape == (tokens("minilm")(text), 2)
+    assert (
+        vectors.shape == (len(spans), 384)
+        and vectors.dtype == np.float32
+        and spans.shape == (tokens("minilm")(text), 2)
+    )
     assert sorted({int(start) for start, _ in spans}) == tokens("minilm").starts(text)
     assert text[slice(*spans[0])] == "Naïve" and all(0 <= a < b <= len(text) for a, b in spans)
     assert all(left[0] <= right[0] for left, right in pairwise(spans))
@@ -198,7 +217,10 @@ def test_a_model_can_be_handed_to_another_process(model):
 
 
 def test_loading_a_model_leaves_logging_alone():
-    code = "import logging\nfrom chunklab import embeddings\nembeddings('static').encode(['a'])\nprint(logging.getLogger().handlers)"
+    code = (
+        "import logging\nfrom chunklab import embeddings\nembeddings('static').encode(['a'])\n"
+        "print(logging.getLogger().handlers)"
+    )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (out.stdout, out.stderr) == ("[]\n", "")
     assert logging.getLogger("wordllama").getEffectiveLevel() >= logging.getLogger().level
@@ -277,7 +299,9 @@ def test_what_is_kept_is_kept_by_model_and_setting(tmp_path):
 
 def test_the_cached_model_is_the_model(tmp_path, monkeypatch):
     monkeypatch.setenv("CHUNKLAB_CACHE", str(tmp_path))
-    monkeypatch.setattr("chunklab.models.embeddings.MiniLM.__init__", lambda self: vars(self).update(max_tokens=256, name="minilm"))
+    monkeypatch.setattr(
+        "chunklab.models.embeddings.MiniLM.__init__", lambda self: vars(self).update(max_tokens=256, name="minilm")
+    )
     model = embeddings("minilm")
     assert (model.name, model.max_tokens, model.dimensions) == ("minilm", 256, 384) and model.count_tokens("a") == 3
     assert model.token_vectors("two words")[0].shape == (2, 384)
@@ -296,7 +320,9 @@ class Busy(Exception):
     def __init__(self, status=429, after=None):
         super().__init__(f"status {status}")
         self.status_code = status
-        self.response = type("Response", (), {"status_code": status, "headers": {"Retry-After": after} if after else {}})
+        self.response = type(
+            "Response", (), {"status_code": status, "headers": {"Retry-After": after} if after else {}}
+        )
 
 
 def busy_at(calls, **options):
@@ -338,7 +364,8 @@ def test_attempts_are_capped_and_the_next_run_goes_on_from_there(tmp_path):  # a
 @pytest.mark.parametrize(
     ("error", "pause"),
     [
-        (Busy(429, "0.5"), 0.5), (Busy(503), 2), (Busy(500), 2), (Busy(408), 2), (TimeoutError(), 2), (ConnectionResetError(), 2),
+        (Busy(429, "0.5"), 0.5), (Busy(503), 2), (Busy(500), 2), (Busy(408), 2), (TimeoutError(), 2),
+        (ConnectionResetError(), 2),
         (Busy(503, "Wed, 21 Oct 2015 07:28:00 GMT"), 0), (Busy(429, "soon"), 2),
         (Busy(400), None), (Busy(401), None), (Busy(404), None), (KeyError("x"), None), (Busy(429, "3600"), None),
     ],
@@ -380,7 +407,8 @@ def test_a_bad_answer_is_not_kept(tmp_path):  # sem-07, sem-06
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda b: b"no database at all" * 50, lambda b: b"", lambda b: b[: len(b) // 2], lambda b: b[:100] + bytes(4000) + b[4100:],
+        lambda b: b"no database at all" * 50, lambda b: b"", lambda b: b[: len(b) // 2],
+        lambda b: b[:100] + bytes(4000) + b[4100:],
         lambda b: b[:16] + b"\xff" * 84 + b[100:],
     ],
 )  # fmt: skip
@@ -425,7 +453,8 @@ def test_threads_and_processes_share_one_file(tmp_path):
         assert_array_equal(Cached(Fake(), folder=tmp_path, batch_size=3).encode(texts), embed(Fake(), texts))
 
     code = (
-        "import sys, pathlib\nfrom langchain_core.embeddings import FakeEmbeddings\nfrom chunklab.models.embeddings import Cached\n"
+        "import sys, pathlib\nfrom langchain_core.embeddings import FakeEmbeddings\n"
+        "from chunklab.models.embeddings import Cached\n"
         "kept = Cached(FakeEmbeddings(size=8), 'theirs', pathlib.Path(sys.argv[1]), 3)\n"
         "print(kept.encode([f'text {i}' for i in range(60)]).shape)"
     )
@@ -451,7 +480,12 @@ class Service(BaseHTTPRequestHandler):
         self.server.asked.append((self.headers["Authorization"], body))
         status, headers = self.server.faults.pop(0) if self.server.faults else (200, {})
         vectors = [{"object": "embedding", "index": i, "embedding": [3.0, 4.0, 0.0]} for i in range(len(body["input"]))]
-        answer = {"object": "list", "model": body["model"], "data": vectors, "usage": {"prompt_tokens": 1, "total_tokens": 1}}
+        answer = {
+            "object": "list",
+            "model": body["model"],
+            "data": vectors,
+            "usage": {"prompt_tokens": 1, "total_tokens": 1},
+        }
         content = json.dumps(answer if status == 200 else {"error": {"message": "slow down"}}).encode()
         self.send_response(status)
         for key, value in {"Content-Type": "application/json", "Content-Length": str(len(content)), **headers}.items():

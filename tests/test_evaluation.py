@@ -13,7 +13,7 @@ from chunklab.chunk import Chunk, Chunker
 from chunklab.chunkers.recursive import RecursiveChunker
 from chunklab.corpus import GoldSpan, Question, load_benchmark
 from chunklab.evaluation import Scoreboard, precision_omega, span_scores
-from chunklab.models.embeddings import embeddings
+from chunklab.models.embeddings import embed, embeddings
 from chunklab.models.tokens import tokens
 
 DOCUMENTS = {
@@ -242,14 +242,15 @@ def test_every_method_pays_for_the_texts_it_embeds_and_the_calls_it_makes(board)
         def spans(self, text):
             model.invoke("where?")
             model.batch(["and?", "there?"])
+            embed(board.embeddings, text.split()[:3])
             return super().spans(text)
 
     row = board.add("asks", Asks())
-    assert (row.llm_calls, row.embedded) == (6, 6)
+    assert (row.llm_calls, row.embedded) == (6, 3 + 3 + 6)
     model.invoke("unrelated")
     row = board.add("sentences", Sentences())
     assert (row.llm_calls, row.embedded) == (0, 6)
-    assert board.table()[["embedded", "LLM calls"]].to_numpy().tolist() == [["6", "6"], ["6", "0"]]
+    assert board.table()[["embedded", "LLM calls"]].to_numpy().tolist() == [["12", "6"], ["6", "0"]]
 
 
 def test_chunks_that_the_model_cannot_read_whole_are_told_ev_05(board):

@@ -19,6 +19,16 @@ def test_plain_windows_follow_the_arithmetic(length, size, overlap):
     assert spans == (expected if length else [])
 
 
+PIECES = st.sampled_from(["word", "a", " ", " " * 40, "\n", "\r\n", "e\u0301", "\u0301", "👩‍🔬", "🇫🇷", "東京", "\ufeff"])
+
+
+@settings(derandomize=True)
+@given(st.lists(PIECES, max_size=40).map("".join), st.integers(1, 60), st.integers(0, 59))
+def test_the_chunkers_short_way_gives_what_the_lessons_function_gives(text, size, overlap):
+    overlap = min(overlap, size - 1)
+    assert FixedSizeChunker(size, overlap).spans(text) == fixed_spans(text, size, overlap)
+
+
 def test_last_window_is_never_inside_the_one_before():  # dup-01, hang-02
     assert fixed_spans("".join(chr(97 + i % 26) for i in range(300)), 100, 20) == [(0, 100), (80, 180), (160, 260), (240, 300)]
     assert fixed_spans("x" * 23, 10, 3) == [(0, 10), (7, 17), (14, 23)]

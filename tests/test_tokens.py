@@ -27,7 +27,9 @@ TEXTS = [
 ]
 SIGNS = st.text(
     st.one_of(
-        st.sampled_from("aZſ 's.,!?\n\r\t_-/19½é\u0301\u0308😀👩\u200d🔬字。、か한ﬁİ\u3000\xa0\x85\x1c\x0b\x00\ufffd\ud835न\u094d"),
+        st.sampled_from(
+            "aZſ 's.,!?\n\r\t_-/19½é\u0301\u0308😀👩\u200d🔬字。、か한ﬁİ\u3000\xa0\x85\x1c\x0b\x00\ufffd\ud835न\u094d"
+        ),
         st.characters(),
     ),
     max_size=80,
@@ -96,7 +98,9 @@ def test_several_tokens_in_one_character_give_one_start():  # uni-01
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("mark", ["<|endoftext|>", "<|fim_middle|>", "<|endofprompt|>", "[SEP]", "[CLS]", "[PAD]", "[UNK]"])
+@pytest.mark.parametrize(
+    "mark", ["<|endoftext|>", "<|fim_middle|>", "<|endofprompt|>", "[SEP]", "[CLS]", "[PAD]", "[UNK]"]
+)
 def test_literal_special_tokens_are_plain_text(name, mark):  # spc-01
     text = f"The marker {mark} is literal here."
     count = tokens(name)

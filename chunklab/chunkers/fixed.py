@@ -11,7 +11,19 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 
-from chunklab.chunk import BOM, Chunker, Span, check_overlap, check_size, graphemes, hard_cut, is_blank, last_boundary, may_join, overlap_start
+from chunklab.chunk import (
+    BOM,
+    Chunker,
+    Span,
+    check_overlap,
+    check_size,
+    graphemes,
+    hard_cut,
+    is_blank,
+    last_boundary,
+    may_join,
+    overlap_start,
+)
 from chunklab.models.tokens import Tokens, tokens
 
 
@@ -59,18 +71,16 @@ def sliding_spans(text: str, size: int, overlap: int, length: Callable[[str], in
     >>> sliding_spans("abcdefghij", 4, 1)
     [(0, 5), (3, 9), (7, 10)]
     """
-    if length(text) <= size + 2 * overlap:
-        return [] if is_blank(text) else [(int(text.startswith(BOM)), len(text))]
-    spans: list[Span] = []
-    limit, before, start, end = size + 2 * overlap, 0, int(text.startswith(BOM)), 0
-    while end < len(text) and (not spans or spans[-1][1] < len(text)):
-        end = hard_cut(text, start, size, length, most=limit)
-        left = overlap_start(text, before, start, overlap, length) if start > before else start
-        if length(text[left:end]) > limit:
-            left = start
-        right = last_boundary(text, end, hard_cut(text, end, overlap, length)) if overlap else end
-        if length(text[left:right]) > limit:
-            right = max(end, hard_cut(text[:right], left, limit, length))
+    most = size + 2 * overlap
+    if length(text) <= most:
+        return fixed_spans(text, most, 0, length)
+    spans = []
+    before, start, right = 0, int(text.startswith(BOM)), 0
+    while right < len(text):
+        end = hard_cut(text, start, size, length, most)
+        room = min(overlap, (most - length(text[start:end])) // 2)
+        left = overlap_start(text, before, start, room, length) if spans else start
+        right = last_boundary(text, end, hard_cut(text, end, room, length)) if room else end
         if not is_blank(text[left:right]):
             spans.append((left, right))
         before, start = start, end
@@ -146,20 +156,6 @@ def _even_spans(text: str, size: int, overlap: int) -> list[Span]:
     return [(a, b) for a, b in spans if text[a : a + 1].isalnum() or not is_blank(text[a:b])]
 
 
-def _last_cut(text: str, edges: list[int], first: int, last: int) -> int:
-    """The last token edge after `first`, up to `last`, between two graphemes; or between two characters; or the next."""
-    candidates = [k for k in range(first + 1, min(last, len(edges) - 1) + 1) if edges[k] > edges[k - 1]]
-    for k in reversed(candidates):
-        if last_boundary(text, edges[first], edges[k]) == edges[k]:
-            return k
-    if candidates:
-        return candidates[-1]
-    k = max(first + 1, last + 1)
-    while k < len(edges) - 1 and edges[k] == edges[k - 1]:
-        k += 1
-    return min(k, len(edges) - 1)
-
-
 class FixedSizeChunker(Chunker):
     """Windows of equal length.
 
@@ -185,7 +181,8 @@ class FixedSizeChunker(Chunker):
     ) -> None:
         counter = tokens(tokenizer) if isinstance(tokenizer, str) else tokenizer
         if counter is not None and not hasattr(counter, "offsets"):
-            raise ValueError(f"tokenizer={tokenizer!r}: must be None, 'minilm', 'cl100k', 'o200k', or what chunklab.tokens gives")
+            allowed = "None, 'minilm', 'cl100k', 'o200k', or what chunklab.tokens gives"
+            raise ValueError(f"tokenizer={tokenizer!r}: must be {allowed}")
         super().__init__(chunk_size, chunk_overlap, counter or length_function)
         self._counter = counter
 

@@ -2,9 +2,9 @@
 
 `minilm` (all-MiniLM-L6-v2, Sentence-Transformers; its weights as 8-bit integers, ONNX) is the default: it reads a text
 in context, 256 tokens of it, and runs on any processor. `static` (WordLlama) averages ready-made token vectors: it
-knows no word order, finds a little less, and is more than twenty times as fast. `openai` is OpenAI's service, or any
-that speaks its language. All are LangChain Embeddings, so a learner can hand in any other. Cost on two cores, a
-sentence of 25 words: 4 ms with minilm, 0.1 ms with static; what minilm and openai have computed is kept on disk.
+knows no word order, finds a little less, and is a hundred times as fast. `openai` is OpenAI's service, or any that
+speaks its language. All are LangChain Embeddings, so a learner can hand in any other. Cost on two cores: minilm reads
+about 7,000 tokens a second, a sentence in 5 ms; static takes 0.05 ms. What minilm and openai compute is kept on disk.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def embeddings(name: str = "minilm", cache: bool = True, model: str | None = Non
 
     Args:
         name: "minilm" (local, in context), "static" (local, fastest) or "openai" (needs a key).
-        cache: keep what minilm and openai compute, on disk; static computes a vector as quickly as it could be read.
+        cache: keep what minilm and openai compute, on disk; static computes a vector about as quickly as it could be
+            kept.
         model: which of OpenAI's models; text-embedding-3-small by default.
 
     Returns:
@@ -227,7 +228,7 @@ class OpenAI(_Model):
         if key is None:
             raise ValueError(
                 "OPENAI_API_KEY is not set: set this environment variable to your key (or OPENAI_BASE_URL to the "
-                'address of a server of your own), or take embeddings("minilm") or embeddings("static"), which need none'
+                'address of a server of your own), or take embeddings("minilm") or embeddings("static"): they need none'
             )
         import openai
         from langchain_openai import OpenAIEmbeddings

