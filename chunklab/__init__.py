@@ -4,9 +4,15 @@ from importlib import import_module
 
 _WHERE = {
     "chunk": ["Chunk", "Chunker"],
+    "chunkers.csv_file": ["write_csv"],
+    "chunkers.code": ["CodeChunker"],
     "chunkers.fixed": ["FixedSizeChunker", "SlidingWindowChunker"],
+    "chunkers.heading": ["HeadingChunker"],
+    "chunkers.paragraph": ["ParagraphChunker"],
     "chunkers.recursive": ["RecursiveChunker"],
+    "chunkers.sentence": ["SentenceChunker", "SnappingWindowChunker", "sentence_spans"],
     "corpus": ["find_quote", "load_benchmark", "load_corpus", "load_novel", "load_questions"],
+    "documents": ["Document", "read_document"],
     "evaluation": ["Scoreboard", "precision_omega", "span_scores"],
     "figures": ["plot_hits", "plot_scores", "plot_sizes", "plot_sweep", "plot_windows"],
     "models.embeddings": ["embeddings"],

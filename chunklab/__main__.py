@@ -95,11 +95,12 @@ def open_lab(port: int | None = None) -> None:
 def lab_arguments(port: int | None, root_user: bool, browser: bool) -> list[str]:
     """What JupyterLab is told.
 
-    >>> lab_arguments(8890, root_user=True, browser=False)[2:]
+    >>> lab_arguments(8890, root_user=True, browser=False)[3:]
     ['--Application.log_level=WARN', '--port=8890', '--allow-root', '--no-browser']
     """
     arguments = [f"--ServerApp.root_dir={ROOT}", f"--LabApp.default_url=/lab/tree/{FIRST}"]
-    arguments += ["--Application.log_level=WARN"]
+    # It would ask the package index for a newer JupyterLab each time that it opens.
+    arguments += ["--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate", "--Application.log_level=WARN"]
     if port:
         arguments.append(f"--port={port}")
     if root_user:

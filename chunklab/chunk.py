@@ -8,11 +8,14 @@ reader sees as one character: an emoji with its joiners, a letter with its accen
 
 from __future__ import annotations
 
+import copy
+import operator
 import re
 from abc import abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import regex
@@ -68,9 +71,10 @@ class Chunker(TextSplitter):
     def __init__(
         self, chunk_size: int = 1000, chunk_overlap: int = 0, length_function: Callable[[str], int] = len
     ) -> None:
-        check_size("chunk_size", chunk_size)
-        check_overlap("chunk_overlap", chunk_overlap, "chunk_size", chunk_size)
-        if not callable(length_function):
+        chunk_size = check_size("chunk_size", chunk_size)
+        chunk_overlap = check_overlap("chunk_overlap", chunk_overlap, "chunk_size", chunk_size)
+        # A function that forgets its return would fail only later, and deep inside.
+        if not callable(length_function) or not isinstance(length_function("a word"), Real):
             raise ValueError(f"length_function={length_function!r}: must be a function from a text to its length")
         super().__init__(chunk_size, chunk_overlap, length_function, add_start_index=True)
 
@@ -87,7 +91,12 @@ class Chunker(TextSplitter):
 
         Returns:
             The chunks, in the order of the text; none for a blank text.
+
+        Raises:
+            ValueError: a text or an id that is not a str.
         """
+        if not isinstance(doc_id, str):
+            raise ValueError(f"doc_id={doc_id!r:.80}: must be a str")
         spans = self.spans(check_text(text))
         total = len(spans)
         return [
@@ -104,37 +113,60 @@ class Chunker(TextSplitter):
 
         Args:
             texts: the documents.
-            metadatas: one dictionary a text; its "id" or "source", else the text's place, names the document.
+            metadatas: one dictionary a text; its "id" or "source", else the text's place, names the document. Where an
+                earlier text has that name (the pages of a PDF share their source), "#" and the place are added.
 
         Returns:
             A document a chunk. Its `id` is the chunk's; its metadata are the text's and `document`, `start_index`,
             `end_index`, `parent_id`, `index` and `total`.
+
+        Raises:
+            ValueError: texts that are no list of str, or metadatas that are no list of a dictionary a text.
         """
+        if isinstance(texts, str) or not isinstance(texts, Iterable):
+            raise ValueError(f"texts={texts!r:.80}: must be a list of texts")
         texts = list(texts)
         metadatas = list(metadatas) if metadatas else [{} for _ in texts]
         if len(metadatas) != len(texts):
             raise ValueError(f"metadatas has {len(metadatas)} entries for {len(texts)} texts: give one a text")
-        documents = []
+        documents, taken = [], set()
         for place, (text, metadata) in enumerate(zip(texts, metadatas, strict=True)):
-            doc_id = metadata.get("id") or metadata.get("source") or place
-            for c in self.chunk(text, str(doc_id)):
+            if not isinstance(metadata, Mapping):
+                raise ValueError(f"metadatas[{place}]={metadata!r:.80}: must be a dictionary")
+            named = [metadata[key] for key in ("id", "source") if metadata.get(key) not in (None, "")]
+            doc_id = str(named[0] if named else place)
+            while doc_id in taken:
+                doc_id += f"#{place}"
+            taken.add(doc_id)
+            for c in self.chunk(text, doc_id):
                 place_of = {"document": c.document, "start_index": c.start, "end_index": c.end}
                 family = {"parent_id": c.parent_id, "index": c.index, "total": c.total}
-                everything = {**metadata, **c.metadata, **place_of, **family}
+                everything = {**copy.deepcopy(dict(metadata)), **c.metadata, **place_of, **family}
                 documents.append(Document(page_content=c.text, metadata=everything, id=c.id))
         return documents
 
 
-def check_size(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is a whole number of 1 or more."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+def check_size(name: str, value: Any) -> int:
+    """The value as an int; ValueError unless it is a whole number of 1 or more (of Python, or of numpy)."""
+    size = _whole(value)
+    if size is None or size < 1:
         raise ValueError(f"{name}={value!r}: must be a whole number of 1 or more")
+    return size
 
 
-def check_overlap(name: str, value: Any, size_name: str, size: int) -> None:
-    """Raise ValueError unless `value` is a whole number from 0 to less than `size`."""
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < size:
+def check_overlap(name: str, value: Any, size_name: str, size: int) -> int:
+    """The value as an int; ValueError unless it is a whole number from 0 to less than `size`."""
+    overlap = _whole(value)
+    if overlap is None or not 0 <= overlap < size:
         raise ValueError(f"{name}={value!r}: must be a whole number from 0 to less than {size_name}={size}")
+    return overlap
+
+
+def _whole(value: Any) -> int | None:
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return None
 
 
 def check_choice(name: str, value: Any, allowed: Sequence) -> None:
@@ -231,6 +263,19 @@ def hard_cut(text: str, start: int, size: int, length: Callable[[str], int] = le
         whole = next_boundary(text, start, cut, min(len(text), cut + 16 * most))
         return whole if length(text[start:whole]) <= most else cut
     return boundary if boundary > start else cut
+
+
+def reach(text: str, start: int, size: int, length: Callable[[str], int] = len) -> int:
+    """The last boundary up to which a piece from `start` measures at most `size`; `start` itself if none does.
+
+    >>> reach("ab👩‍🔬", 0, 4), reach("ab👩‍🔬", 2, 2)
+    (2, 2)
+    """
+    if size < 1 or start >= len(text):
+        return start
+    cut = min(start + size, len(text)) if length is len else _longest(text, start, size, length)
+    boundary = last_boundary(text, start, cut)
+    return boundary if length(text[start:boundary]) <= size else start
 
 
 def overlap_start(text: str, start: int, end: int, overlap: int, length: Callable[[str], int] = len) -> int:

@@ -16,11 +16,12 @@ import io
 import json
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chunklab.chunk import check_choice, check_text
+from chunklab.chunk import BOM, check_choice, check_text
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 
@@ -78,15 +79,16 @@ def load_corpus(folder: str | Path | None = None) -> dict[str, str]:
         folder: the data folder, which holds `corpus`; the repository's `data` by default.
 
     Returns:
-        File name to text, sorted by name, for every txt, md and py file; line ends as they are in the file, so that
-        offsets hold.
+        File name to text, sorted by name, for every txt, md and py file that is not hidden; line ends as they are in
+        the file, so that offsets hold.
 
     Raises:
         FileNotFoundError: no such folder, or nothing in it.
         ValueError: a file that is not UTF-8.
     """
     corpus = _data_folder(folder) / "corpus"
-    paths = sorted((p for p in corpus.glob("*") if p.suffix in {".txt", ".md", ".py"}), key=lambda p: p.name)
+    files = (p for p in corpus.glob("[!.]*") if p.suffix in {".txt", ".md", ".py"} and p.is_file())
+    paths = sorted(files, key=lambda p: p.name)
     if not paths:
         raise FileNotFoundError(f"no documents (txt, md, py) in {corpus}: {_WHERE_DATA_ARE}")
     return {path.name: _decode(path.read_bytes(), path.name) for path in paths}
@@ -113,15 +115,20 @@ def load_questions(kind: str | None = None, folder: str | Path | None = None) ->
     questions: list[Question] = []
     faults: list[str] = []
     # Split at "\n" alone: a quote may hold other line ends, which JSON leaves as they are.
-    for number, line in enumerate(_decode(path.read_bytes(), path.name).split("\n"), start=1):
+    for number, line in enumerate(_decode(path.read_bytes(), path.name).removeprefix(BOM).split("\n"), start=1):
         if line.strip():
             try:
                 questions.append(_question(line, documents, {q.id for q in questions}))
             except ValueError as error:
                 faults.append(f"line {number}: {error}")
     if faults:
-        more = f"\n  … and {len(faults) - 10} more" if len(faults) > 10 else ""
-        raise ValueError(f"{path.name} has {len(faults)} faults:\n  " + "\n  ".join(faults[:10]) + more)
+        more = [f"… and {len(faults) - 10} more"] if len(faults) > 10 else []
+        if changed := [name for name, text in documents.items() if "\r\n" in text]:
+            more.append(
+                f"{', '.join(changed)}: Windows line ends (CRLF), which count in offsets; if git or an editor has put "
+                "them there, check the files out again as they were committed"
+            )
+        raise ValueError("\n  ".join([f"{path.name} has {len(faults)} faults:", *faults[:10], *more]))
     if kind is None:
         return questions
     check_choice("kind", kind, sorted({q.kind for q in questions}))
@@ -219,7 +226,7 @@ def _question(line: str, documents: dict[str, str], taken: set[str]) -> Question
     """One line of questions.jsonl; ValueError says what is wrong with it."""
     try:
         row = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"not JSON ({error})") from None
     keys = ("id", "question", "answer", "kind")
     if not isinstance(row, dict) or not all(isinstance(row.get(key), str) and row[key].strip() for key in keys):
@@ -237,7 +244,7 @@ def _gold_span(span: Any, documents: dict[str, str], question: str) -> GoldSpan:
         gold = GoldSpan(span["document"], span["start"], span["end"], span["quote"])
     except (TypeError, KeyError):
         raise ValueError(f"{question}: a span must have document, start, end and quote") from None
-    if gold.document not in documents:
+    if not isinstance(gold.document, str) or gold.document not in documents:
         raise ValueError(f"{question}: there is no document {gold.document!r}")
     text = documents[gold.document]
     if not (type(gold.start) is type(gold.end) is int and 0 <= gold.start < gold.end <= len(text)):
@@ -256,16 +263,17 @@ def _public(name: str) -> bytes:
 
     given = os.environ.get("CHUNKLAB_DATA")
     # A lesson runs in its own folder, so a relative name may be meant from the repository's.
-    folders = [base / Path(given).expanduser() for base in (Path.cwd(), DATA.parent)] if given else []
+    folders = [base / os.path.expanduser(given) for base in (Path.cwd(), DATA.parent)] if given else []
     cached = cache_folder() / "data" / name
     for path in [*(folder / name for folder in folders), cached]:
         if path.is_file():
             return _checked(path.read_bytes(), name, f"delete {path} and run this again")
     data = _checked(_download(name), name, "try again; if it stays so, the file has changed where it is published")
-    cached.parent.mkdir(parents=True, exist_ok=True)
-    temporary = cached.with_name(f"{cached.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(data)
-    temporary.replace(cached)
+    with suppress(OSError):  # where nothing can be kept, it is downloaded again the next time
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        temporary = cached.with_name(f"{cached.name}.{os.getpid()}.tmp")
+        temporary.write_bytes(data)
+        temporary.replace(cached)
     return data
 
 
@@ -277,13 +285,14 @@ def _checked(data: bytes, name: str, advice: str) -> bytes:
 
 
 def _download(name: str) -> bytes:
+    from http.client import HTTPException
     from urllib.request import urlopen
 
     url = PUBLIC[name][0]
     try:
         with urlopen(url, timeout=30) as reply:
             data = reply.read()
-    except OSError as error:
+    except (OSError, HTTPException) as error:
         raise FileNotFoundError(
             f"{name} is not here and cannot be downloaded from {url} ({error}): connect to the network, or put the "
             "file into a folder and name that folder in the environment variable CHUNKLAB_DATA"

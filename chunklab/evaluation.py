@@ -22,7 +22,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.embeddings import Embeddings
 from langchain_core.tracers.context import register_configure_hook
 
-from chunklab.chunk import Chunk, Chunker, check_choice, check_size
+from chunklab.chunk import Chunk, Chunker, check_choice, check_size, is_blank
 from chunklab.corpus import Question, load_corpus, load_questions
 from chunklab.metrics import Places, Scores, bootstrap, merged, precision_omega, published_spans, span_scores, spans_of
 from chunklab.models.vectors import ASKED
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Difference", "Row", "Scoreboard", "Scores", "precision_omega", "published_spans", "span_scores"]
 _NOISE = 1e-9  # percentage points: less is the rounding of floats, no change
 METRICS = ("recall", "precision", "iou")
+_CELL = "white-space:nowrap;padding:.3em .4em;font-size:12px"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,7 +105,8 @@ class Scoreboard:
         k: chunks retrieved a question, from one pool of all documents.
 
     Raises:
-        ValueError: only one of documents and questions, no questions, a gold span outside the documents, a bad k.
+        ValueError: only one of documents and questions, or what is none; no questions, two with one id, or one without
+            a gold span in the documents; a bad k.
     """
 
     def __init__(
@@ -114,18 +116,11 @@ class Scoreboard:
         questions: Sequence[Question] | None = None,
         k: int = 5,
     ) -> None:
-        check_size("k", k)
         if (documents is None) != (questions is None):
             raise ValueError("documents and questions belong together: give both, or neither for the course's own")
-        self.documents = load_corpus() if documents is None else dict(documents)
-        self.questions = load_questions() if questions is None else list(questions)
-        if not self.questions:
-            raise ValueError("questions is empty: there is nothing to measure with")
-        for question in self.questions:
-            for span in question.spans:
-                if not span.end <= len(self.documents.get(span.document, "")):
-                    raise ValueError(f"question {question.id}: documents holds no {span.document!r} up to {span.end}")
-        self.embeddings, self.k = embeddings, k
+        self.documents = load_corpus() if documents is None else _checked_documents(documents)
+        self.questions = load_questions() if questions is None else _checked_questions(questions, self.documents)
+        self.embeddings, self.k = embeddings, check_size("k", k)
         self.rows: dict[str, Row] = {}
         self._gold = [merged(s for gold in q.spans for s in spans_of(gold)) for q in self.questions]
         self._vectors = query_vectors([q.question for q in self.questions], embeddings)
@@ -142,12 +137,15 @@ class Scoreboard:
             The row.
 
         Raises:
-            ValueError: neither a chunker nor chunks, or chunks of documents that are not on the board.
+            ValueError: a name that is no text; neither a chunker nor chunks, or chunks that do not lie in the documents
+                on the board.
 
         Warns:
             UserWarning: chunks are longer than the model reads, which sees their beginning only.
         """
-        if not hasattr(chunker, "chunk") and not isinstance(chunker, Iterable):
+        if not isinstance(name, str):
+            raise ValueError(f"name={name!r:.60}: must be a text")
+        if isinstance(chunker, type) or not (hasattr(chunker, "chunk") or isinstance(chunker, Iterable)):
             raise ValueError(f"chunker={chunker!r:.60}: must be a chunker, or a list of chunks")
         begin = time.perf_counter()
         with _counted() as calls:
@@ -155,8 +153,7 @@ class Scoreboard:
                 chunks = [chunk for doc_id, text in self.documents.items() for chunk in chunker.chunk(text, doc_id)]
             else:
                 chunks = list(chunker)
-            if unknown := {getattr(chunk, "document", None) for chunk in chunks} - set(self.documents):
-                raise ValueError(f"{name}: chunks of documents that are not on the board: {sorted(map(str, unknown))}")
+            self._check_places(name, chunks)
             index = ChunkIndex(chunks, self.embeddings)
         seconds = time.perf_counter() - begin
         hits = index.search_many(self._vectors, self.k)
@@ -166,6 +163,15 @@ class Scoreboard:
         row = Row(name, note, sizes, scores, tokens, cut, hits, truncated, sum(calls.texts), calls.llm, seconds)
         self.rows[name] = row
         return row
+
+    def _check_places(self, name: str, chunks: list[Chunk]) -> None:
+        """Raise ValueError for a chunk that is not in a document of the board, which would be scored as a wrong one."""
+        chunks = [chunk for chunk in chunks if isinstance(chunk, Chunk)]  # what is none, the index names
+        if unknown := {chunk.document for chunk in chunks} - set(self.documents):
+            raise ValueError(f"{name}: chunks of documents that are not on the board: {sorted(map(str, unknown))}")
+        for chunk in chunks:
+            if chunk.end > (size := len(self.documents[chunk.document])):
+                raise ValueError(f"{name}: chunk {chunk.id} ends at {chunk.end}, {chunk.document} at {size}")
 
     def _measured(self, chunks: list[Chunk], hits: list[list[Hit]]) -> tuple[dict[str, np.ndarray], ...]:
         from chunklab.models.tokens import tokens
@@ -218,7 +224,7 @@ class Scoreboard:
         """Which questions belong together."""
         groups: dict[str, list[int]] = defaultdict(list)
         for place, question in enumerate(self.questions):
-            documents = {span.document for span in question.spans}
+            documents = {document for gold in question.spans for document, _, _ in spans_of(gold)}
             of = {None: "", "kind": question.kind, "document": "several" if len(documents) > 1 else min(documents)}
             groups[of[by]].append(place)
         return groups
@@ -294,7 +300,37 @@ class Scoreboard:
         return self.table().to_string()
 
     def _repr_html_(self) -> str:
-        return self.table().to_html()
+        table = self.table()
+        page = table.rename_axis(index=None, columns=None).to_html(border=0)
+        # On one line each: an interval that breaks is hard to read.
+        page = page.replace("<td>", f'<td style="{_CELL}">').replace("<th>", f'<th style="{_CELL}">')
+        caption = f'<caption style="caption-side:bottom;text-align:left">{table.columns.name}</caption>'
+        return f'<div style="overflow-x:auto">{page.replace("<thead>", caption + "<thead>")}</div>'
+
+
+def _checked_documents(documents: Any) -> dict[str, str]:
+    if not isinstance(documents, Mapping) or not all(
+        isinstance(part, str) for pair in documents.items() for part in pair
+    ):
+        raise ValueError(f"documents={documents!r:.60}: must be a dictionary of id to text")
+    return dict(documents)
+
+
+def _checked_questions(questions: Any, documents: Mapping[str, str]) -> list[Question]:
+    questions = list(questions) if isinstance(questions, Iterable) else [questions]
+    if not questions:
+        raise ValueError("questions is empty: there is nothing to measure with")
+    ids = set()
+    for question in questions:
+        if not isinstance(question, Question):
+            raise ValueError(f"questions holds {question!r:.60}: must hold Question objects, as load_questions gives")
+        if question.id in ids or is_blank(question.question) or not question.spans:
+            raise ValueError(f"question {question.id}: must have an id of its own, words, and a gold span")
+        ids.add(question.id)
+        for document, start, end in (span for gold in question.spans for span in spans_of(gold)):
+            if not start < end <= len(documents.get(document, "")):
+                raise ValueError(f"question {question.id}: documents holds no {document!r} {start} up to {end}")
+    return questions
 
 
 class _Calls(BaseCallbackHandler):

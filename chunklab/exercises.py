@@ -41,7 +41,11 @@ def check(name: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        print(f"not yet · {name}: {_reason(error)}")
+        try:
+            reason = _reason(error)
+        except Exception:  # an object of the learner's that cannot even be shown or compared
+            reason = type(error).__name__
+        print(f"not yet · {name}: {reason}")
     else:
         print(f"✓ {name}")
 
@@ -55,7 +59,7 @@ def _reason(error: Exception) -> str:
         return f"put your answer in the place of the three dots of `{gaps[0]}`, and run its cell"
     if isinstance(error, NotImplementedError):
         return str(error) or "the exercise above is still to be written"
-    if isinstance(error, NameError):
+    if isinstance(error, NameError) and error.name and not isinstance(error, UnboundLocalError):
         return f"`{error.name}` is not defined: run the cells above first"
     if isinstance(error, AssertionError):
         asserted = _statement(*frames[-1]) if frames else None

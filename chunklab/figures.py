@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from functools import cache
 from io import BytesIO
 from itertools import cycle, pairwise
+from math import log
 from typing import TYPE_CHECKING, Any
 
 from chunklab.chunk import Span, check_size
@@ -254,12 +255,23 @@ def plot_sweep(frame: DataFrame, x: str, metric: str, by: str | None = None) -> 
             axes.set_xscale("log")  # sizes are tried by doubling: they would crowd at the left
         axes.set(xlabel=x.replace("_", " "), ylabel=metric.replace("_", " "))
         axes.set_xticks([], minor=True)
-        axes.set_xticks(values, [f"{value:,}" for value in values])
+        ticks = _apart(values, axes.get_xscale() == "log")
+        axes.set_xticks(ticks, [f"{value:,}" for value in ticks])
         axes.grid()
         if by:
             axes.legend()
     figure.alt = f"{metric} over {x}: {'; '.join(said)}."
     return figure
+
+
+def _apart(values: list[float], by_ratio: bool) -> list[float]:
+    """The values whose labels have room on an axis: each at least a twelfth of its length after the one before."""
+    places = [log(value) for value in values] if by_ratio else values
+    kept = [0]
+    for number, place in enumerate(places):
+        if place - places[kept[-1]] >= (places[-1] - places[0]) / 12 > 0:
+            kept.append(number)
+    return [values[number] for number in kept]
 
 
 def _span(item: Any) -> Span:

@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,7 +117,7 @@ def spans_of(place: Any) -> list[Span]:
         else:
             parts = getattr(place, "metadata", {}).get("spans") or [(place.start, place.end)]
             spans = [(place.document, start, end) for start, end in parts]
-        right = all(0 <= start <= end for _, start, end in spans)
+        right = all(isinstance(document, str) and 0 <= index(start) <= index(end) for document, start, end in spans)
     except (AttributeError, TypeError, ValueError):
         right = False
     if not right:
@@ -194,11 +195,16 @@ def bootstrap(values: np.ndarray) -> tuple[float, float]:
     Returns:
         Its low and high end: the percentiles 2.5 and 97.5 of the means of 5,000 resamples.
 
+    Raises:
+        ValueError: no values, or one that is not finite.
+
     >>> low, high = bootstrap(np.array([0.0, 1.0] * 50))
     >>> 0.39 < low < 0.42 < 0.58 < high < 0.61
     True
     """
     values = np.asarray(values, dtype=np.float64)
+    if not values.size or not np.isfinite(values).all():
+        raise ValueError(f"values={values!r:.80}: must be one or more numbers, all finite")
     low, high = np.quantile(_resamples(len(values)) @ values / len(values), [0.025, 0.975])
     return float(low), float(high)
 

@@ -24,7 +24,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from chunklab.chunk import Chunk, check_size, is_blank
-from chunklab.models.embeddings import embed, unit
+from chunklab.models.vectors import check_model, embed, unit
 
 Where = Callable[[Chunk], bool] | Mapping[str, Any]
 FORMAT = 1
@@ -56,8 +56,7 @@ class ChunkIndex:
     """
 
     def __init__(self, chunks: Iterable[Chunk], embeddings: Embeddings) -> None:
-        chunks = list(chunks)
-        _check_keys(chunks)
+        chunks = _checked(chunks)
         self._fill(chunks, _chunk_vectors(chunks, embeddings), embeddings)
 
     def _fill(self, chunks: list[Chunk], vectors: np.ndarray, embeddings: Embeddings) -> None:
@@ -118,20 +117,19 @@ class ChunkIndex:
         Raises:
             ValueError: as for `search`.
         """
-        _check_search(queries, k, min_score)
+        given = isinstance(queries, np.ndarray)
+        queries = _vectors_given(queries) if given else _queries(queries)
+        k = _check_search(k, min_score)
         allowed = self._allowed(where)
         if not len(allowed) or not len(queries) or not self.vectors.size:
             return [[] for _ in queries]
-        given = isinstance(queries, np.ndarray)
-        vectors = np.atleast_2d(queries) if given else query_vectors(queries, self.embeddings)
+        vectors = queries if given else query_vectors(queries, self.embeddings)
         if vectors.shape[1] != self.vectors.shape[1]:
             source = "the vectors given" if given else model_name(self.embeddings)
             raise ValueError(
                 f"the query has {vectors.shape[1]} dimensions ({source}), the index has {self.vectors.shape[1]} "
                 f"({self.model}): search with the model that the index was built with"
             )
-        if not np.isfinite(vectors).all():
-            raise ValueError("queries holds a number that is not finite (NaN or infinity)")
         vectors = unit(vectors)
         places = self._nearest(vectors, min(k, len(allowed)), allowed)
         return [self._hits(query, near, k, min_score) for query, near in zip(vectors, places, strict=True)]
@@ -187,12 +185,14 @@ class ChunkIndex:
         """Write the index into a folder, whole or not at all: a crash leaves the one that was there.
 
         Args:
-            folder: made if it is not there; other files in it are left alone.
+            folder: made if it is not there; other files in it are left alone. A file .lock in it lets one at a time
+                save.
 
         Raises:
             ValueError: metadata that JSON cannot hold.
         """
         import faiss
+        from filelock import FileLock
 
         folder = Path(folder)
         data = faiss.serialize_index(self._faiss).tobytes()
@@ -206,12 +206,14 @@ class ChunkIndex:
         }
         content["sha256"] = _sha(_as_json(content))
         folder.mkdir(parents=True, exist_ok=True)
-        # The vectors' file is named after what it holds, so the old pair stays whole until index.json is replaced.
-        _write(folder / content["vectors"], data)
-        _write(folder / "index.json", _as_json(content))
-        for path in folder.glob("*.faiss"):
-            if _OURS.fullmatch(path.name) and path.name != content["vectors"]:
-                path.unlink(missing_ok=True)
+        # The vectors' file is named after what it holds, so the old pair stays whole until index.json is replaced. Of
+        # two that save at once, one waits: it would take the other's vectors for old ones.
+        with FileLock(folder / ".lock"):
+            _write(folder / content["vectors"], data)
+            _write(folder / "index.json", _as_json(content))
+            for path in folder.glob("*.faiss"):
+                if _OURS.fullmatch(path.name) and path.name != content["vectors"]:
+                    path.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, folder: str | Path, embeddings: Embeddings) -> ChunkIndex:
@@ -228,13 +230,12 @@ class ChunkIndex:
             FileNotFoundError: no index there, or half of one.
             ValueError: an index of another model or format, or a damaged one.
         """
-        content = _read_content(Path(folder))
+        content, vectors = _read(Path(folder))
         if content["model"] != model_name(embeddings):
             raise ValueError(
                 f"the index in {folder} was built with {content['model']} ({content['dimension']} dimensions), not "
                 f"with {model_name(embeddings)}: load it with that model, or build it anew"
             )
-        vectors = _read_vectors(Path(folder), content)
         index = cls.__new__(cls)
         index._fill(content["chunks"], vectors, embeddings)
         return index
@@ -251,6 +252,7 @@ def model_name(embeddings: Embeddings) -> str:
 
 def query_vectors(queries: Sequence[str], embeddings: Embeddings) -> np.ndarray:
     """The vectors of questions, float32 (queries, dimensions); some models treat these unlike documents."""
+    check_model(embeddings)
     if hasattr(embeddings, "encode") or not queries:
         return embed(embeddings, list(queries))
     return embed(_AsQueries(embeddings), list(queries))
@@ -278,7 +280,10 @@ _FIELDS = [field.name for field in fields(Chunk)]  # metadata is the last
 _KEYS = {"format": int, "model": str, "dimension": int, "count": int, "vectors": str, "chunks": list}
 
 
-def _check_keys(chunks: Sequence[Chunk]) -> None:
+def _checked(chunks: Any) -> list[Chunk]:
+    if not isinstance(chunks, Iterable):
+        raise ValueError(f"chunks={chunks!r:.80}: must be a list of chunks")
+    chunks = list(chunks)
     for chunk in chunks:
         if not isinstance(chunk, Chunk):
             raise ValueError(f"chunks holds a {type(chunk).__name__}: must hold Chunk objects, as a chunker gives")
@@ -288,18 +293,36 @@ def _check_keys(chunks: Sequence[Chunk]) -> None:
                 f"chunks holds {times} with document {document!r} and id {chunk_id!r}: together they must be unique; "
                 "give each document its own doc_id"
             )
+    return chunks
 
 
-def _check_search(queries: Any, k: Any, min_score: Any) -> None:
-    check_size("k", k)
+def _check_search(k: Any, min_score: Any) -> int:
     if min_score is not None and not (isinstance(min_score, Real) and -1 <= min_score <= 1):
         raise ValueError(f"min_score={min_score!r}: must be None or a cosine, from -1 to 1")
-    if isinstance(queries, str):
+    return check_size("k", k)
+
+
+def _queries(queries: Any) -> list[str]:
+    if isinstance(queries, str) or not isinstance(queries, Iterable):
         raise ValueError(f"queries={queries!r:.80}: must be a list of texts; for one text there is search")
-    if not isinstance(queries, np.ndarray):
-        for query in queries:
-            if not isinstance(query, str) or is_blank(query):
-                raise ValueError(f"query={query!r:.80}: must be a text, and not a blank one")
+    queries = list(queries)
+    for query in queries:
+        if not isinstance(query, str) or is_blank(query):
+            raise ValueError(f"query={query!r:.80}: must be a text, and not a blank one (vectors: as a numpy array)")
+    return queries
+
+
+def _vectors_given(vectors: np.ndarray) -> np.ndarray:
+    """The vectors as float32 (queries, dimensions)."""
+    if vectors.dtype.kind not in "fiu" or vectors.ndim not in (1, 2):
+        raise ValueError(
+            f"queries is an array of {vectors.dtype} of shape {vectors.shape}: must be numbers (queries, dimensions)"
+        )
+    with np.errstate(over="ignore"):
+        vectors = np.atleast_2d(vectors).astype(np.float32)
+    if not np.isfinite(vectors).all():
+        raise ValueError("queries holds a number that is not finite (NaN or infinity)")
+    return vectors
 
 
 def _chunk_vectors(chunks: Sequence[Chunk], embeddings: Embeddings) -> np.ndarray:
@@ -339,11 +362,25 @@ def _write(path: Path, data: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def _read(folder: Path) -> tuple[dict[str, Any], np.ndarray]:
+    """What index.json holds, and the vectors; read again where somebody has just saved another index there."""
+    content = _read_content(folder)
+    while True:
+        try:
+            return content, _read_vectors(folder, content)
+        except FileNotFoundError:
+            before, content = content, _read_content(folder)
+            if content["vectors"] == before["vectors"]:
+                raise
+
+
 def _read_content(folder: Path) -> dict[str, Any]:
     """What index.json holds, checked against its own checksum."""
     path = folder / "index.json"
     if not path.is_file():
         raise FileNotFoundError(f"no index in {folder}: it holds no index.json")
+    if path.is_symlink():
+        raise ValueError(f"{path} is a link, which may lead outside the folder: it is not opened")
     try:
         content = json.loads(path.read_bytes())
         if content["format"] != FORMAT:

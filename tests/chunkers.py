@@ -3,11 +3,24 @@
 To put a new chunker under the nine rules, add a line to CHUNKERS.
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from chunklab import FixedSizeChunker, RecursiveChunker, SlidingWindowChunker, tokens
+import regex
+
+from chunklab import (
+    CodeChunker,
+    FixedSizeChunker,
+    HeadingChunker,
+    ParagraphChunker,
+    RecursiveChunker,
+    SentenceChunker,
+    SlidingWindowChunker,
+    SnappingWindowChunker,
+    tokens,
+)
 from chunklab.chunk import Chunker
 from chunklab.chunkers.recursive import RAG_ME_UP_SEPARATORS
 
@@ -15,6 +28,11 @@ from chunklab.chunkers.recursive import RAG_ME_UP_SEPARATORS
 def words(text: str) -> int:
     """A length function that counts words."""
     return len(text.split())
+
+
+def words_and_ideographs(text: str) -> int:
+    """A length function for which each Chinese or Japanese character is a word."""
+    return words(regex.sub(r"[\p{Han}\p{Hiragana}\p{Katakana}]", " x ", text))
 
 
 @dataclass(frozen=True)
@@ -26,6 +44,8 @@ class Case:
     length: Callable[[str], int] = len
     overlap: int = 0
     drops: str = ""  # separators that it was asked to leave out
+    adds: bool = False  # what it adds before a slice is in metadata["added"]
+    whole: tuple[str, ...] = ()  # what it may keep whole beyond its limit, if metadata["oversize"] says so
 
 
 @cache
@@ -63,4 +83,30 @@ CHUNKERS = {
     "recursive, words": Case(lambda: RecursiveChunker(9, 2, length_function=words), 9, words, overlap=2),
     "recursive, cl100k": Case(lambda: RecursiveChunker(15, length_function=tokens("cl100k")), 15, _tokens("cl100k")),
     "recursive, minilm": Case(lambda: RecursiveChunker(15, length_function=tokens("minilm")), 15, _tokens("minilm")),
+    "heading": Case(lambda: HeadingChunker(), 400, words_and_ideographs, adds=True, whole=("row",)),
+    "heading, small": Case(lambda: HeadingChunker(8, 20, 30), 30, words_and_ideographs, adds=True, whole=("row",)),
+    "heading, tiny": Case(lambda: HeadingChunker(1, 2, 3, "…"), 3, words_and_ideographs, adds=True, whole=("row",)),
+    "sentence": Case(lambda: SentenceChunker(100), 100),
+    "sentence, overlap": Case(lambda: SentenceChunker(80, 40), 80, overlap=40),
+    "sentence, tiny": Case(lambda: SentenceChunker(4, 3), 4, overlap=3),
+    "sentence, one": Case(lambda: SentenceChunker(1), 1),
+    "sentence, words": Case(lambda: SentenceChunker(9, 4, words), 9, words, overlap=4),
+    "sentence, cl100k": Case(lambda: SentenceChunker(15, length_function=tokens("cl100k")), 15, _tokens("cl100k")),
+    "snapping": Case(lambda: SnappingWindowChunker(100), 200, overlap=5),
+    "snapping, tiny": Case(lambda: SnappingWindowChunker(4, 2), 8, overlap=2),
+    "snapping, no overlap": Case(lambda: SnappingWindowChunker(60, 0), 60),
+    "snapping, delimiter": Case(lambda: SnappingWindowChunker(60, 3, "."), 120, overlap=3),
+    "snapping, words": Case(lambda: SnappingWindowChunker(8, 2, length_function=words), 16, words, overlap=2),
+    # A paragraph is never cut, so there is no limit to promise; test_paragraph.py holds the other chunks to theirs.
+    "paragraph": Case(lambda: ParagraphChunker(100), sys.maxsize),
+    "paragraph, tiny": Case(lambda: ParagraphChunker(4), sys.maxsize),
+    "paragraph, lines": Case(lambda: ParagraphChunker(60, r"\n"), sys.maxsize),
+    "paragraph, words": Case(lambda: ParagraphChunker(9, length_function=words), sys.maxsize, words),
+    "code": Case(lambda: CodeChunker("python", 100), 100),
+    "code, tiny": Case(lambda: CodeChunker("python", 4), 4),
+    "code, one": Case(lambda: CodeChunker("python", 1), 1),
+    "code, words": Case(lambda: CodeChunker("python", 9, words), 9, words),
+    "code, cl100k": Case(lambda: CodeChunker("python", 15, tokens("cl100k")), 15, _tokens("cl100k")),
+    "code, javascript": Case(lambda: CodeChunker("javascript", 100), 100),
+    "code, javascript, minilm": Case(lambda: CodeChunker("javascript", 15, tokens("minilm")), 15, _tokens("minilm")),
 }

@@ -271,10 +271,27 @@ def test_nb_07_a_private_kernel_is_a_fault():
 
 @pytest.mark.parametrize(
     "code",
-    ["!exit 3\nprint(1)", "files = !ls", "import os\nos.system('exit 3')", "get_ipython().system('exit 3')"],
+    [
+        "!exit 3\nprint(1)",
+        "files = !ls",
+        "import os\nos.system('exit 3')",
+        "from os import system\nsystem('exit 3')",
+        "import os\nos.popen('exit 3')",
+        "get_ipython().system('exit 3')",
+        "import subprocess\nsubprocess.run(['false'])",
+        "from subprocess import run\nrun(['false'], check=False)",
+        "import subprocess\nsubprocess.call('false')",
+        "import subprocess\nsubprocess.Popen('false')",
+        "import subprocess\nsubprocess.getoutput('false')",
+    ],
 )
 def test_nb_08_a_command_whose_failure_passes_is_a_fault(code):
     assert build.faults(notebook(code))
+
+
+def test_nb_08_a_command_that_is_checked_is_none():
+    assert build.faults(notebook("import subprocess\n\nsubprocess.run(['true'], check=True)")) == []
+    assert build.faults(notebook("import os\n\nrun = len\nrun(os.name)")) == []
 
 
 DOLLARS = "Cost rose from $31 a share to $135 million."
@@ -338,3 +355,17 @@ def test_lessons_run_without_keys_tracking_or_progress(monkeypatch):
     made = build.environment()
     assert "OPENAI_API_KEY" not in made and made["LANGSMITH_TRACING"] == "false" and made["TQDM_DISABLE"] == "1"
     assert made["PATH"] == os.environ["PATH"]
+
+
+@pytest.mark.parametrize(
+    "left", ["", "[]", "{}", "<<<<<<< HEAD\n{}", '{"nbformat": 4, "nbformat_minor": 5, "metadata": {}}']
+)
+def test_an_edition_that_is_no_notebook_is_stale_and_built_anew(tmp_path, left):
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "02_two.py").write_text("# %% [markdown]\n# # The next\n#\n# Words.\n", encoding="utf-8")
+    (tmp_path / "live").mkdir()
+    made = tmp_path / "live" / "02_two.ipynb"
+    made.write_text(left, encoding="utf-8")
+    assert build.is_stale(tmp_path / "source" / "02_two.py", "live")
+    assert build.build(tmp_path / "source" / "02_two.py", "live") == ""
+    assert not build.is_stale(tmp_path / "source" / "02_two.py", "live")

@@ -3,6 +3,7 @@
 import json
 import os
 import urllib.request
+from http.client import IncompleteRead
 from io import BytesIO
 from urllib.error import URLError
 
@@ -61,6 +62,10 @@ def test_a_quote_may_hold_any_line_end(tmp_path, line_end):
     [
         ("{not json", "line 1: not JSON"),
         ("[]", "must be an object"),
+        ("[" * 200_000, "line 1: not JSON"),
+        (f'{{"id": {"9" * 5000}}}', "line 1: not JSON"),
+        (question(document=["a.txt"]), r"q1: there is no document \['a.txt'\]"),
+        (question(document={}), "q1: there is no document {}"),
         (question(kind=""), "id, question, answer, kind are texts"),
         (question(answer=None), "id, question, answer, kind are texts"),
         (question(spans=[]), "q1: spans must be a list of one or more"),
@@ -75,6 +80,27 @@ def test_a_quote_may_hold_any_line_end(tmp_path, line_end):
 def test_a_faulty_question_is_named(tmp_path, row, says):
     with pytest.raises(ValueError, match=says):
         load_questions(folder=write(tmp_path, [row]))
+
+
+def test_a_byte_order_mark_in_front_is_no_fault(tmp_path):  # Windows editors put one there
+    write(tmp_path, ["\ufeff" + json.dumps(question()), question(id="q2")])
+    assert [q.id for q in load_questions(folder=tmp_path)] == ["q1", "q2"]
+
+
+def test_line_ends_that_git_has_changed_are_told_as_the_cause(tmp_path):
+    text = "One.\nTwo.\nThree.\n"
+    rows = [question("Two", text=text)]
+    load_questions(folder=write(tmp_path, rows, a_txt=text))
+    write(tmp_path, rows, a_txt=text.replace("\n", "\r\n"), b_txt="plain\n")
+    with pytest.raises(ValueError, match=r"(?s)1 faults.*a.txt: Windows line ends \(CRLF\).*check the files out again"):
+        load_questions(folder=tmp_path)
+
+
+def test_what_is_hidden_or_no_file_is_no_document(tmp_path):
+    write(tmp_path, [])
+    (tmp_path / "corpus" / "folder.txt").mkdir()
+    (tmp_path / "corpus" / "._a.txt").write_bytes(b"\0\5\x16\7")  # as macOS leaves beside a file on a stick
+    assert list(load_corpus(tmp_path)) == ["a.txt"]
 
 
 def test_all_faults_are_told_at_once(tmp_path):
@@ -137,14 +163,15 @@ def test_a_relative_name_of_the_data_folder_holds_in_any_folder(empty_cache, mon
             load_novel()
 
 
-def test_without_a_network_the_error_says_what_to_do(empty_cache, monkeypatch):
+@pytest.mark.parametrize("error", [URLError("no route"), IncompleteRead(b"no route", 100)], ids=repr)
+def test_without_a_network_the_error_says_what_to_do(empty_cache, monkeypatch, error):
     def refuse(*args, **kwargs):
-        raise URLError("no route")
+        raise error
 
     monkeypatch.setattr(urllib.request, "urlopen", refuse)
-    with pytest.raises(FileNotFoundError, match=r"alice.txt is not here.*https://.*no route.*CHUNKLAB_DATA"):
+    with pytest.raises(FileNotFoundError, match=r"alice.txt is not here.*https://.*(no route|8 bytes).*CHUNKLAB_DATA"):
         load_novel()
-    monkeypatch.setenv("CHUNKLAB_DATA", str(empty_cache / "elsewhere"))
+    monkeypatch.setenv("CHUNKLAB_DATA", "~nobody-of-this-name/elsewhere")
     with pytest.raises(FileNotFoundError, match="chroma/corpora/.*CHUNKLAB_DATA"):
         load_benchmark()
 
@@ -210,3 +237,10 @@ def test_a_quote_that_is_lost_or_blank_is_none(text, quote):
 
 def test_looking_for_a_quote_takes_no_longer_than_the_text_is_long():
     assert find_quote("a " * 200_000 + "- \n" * 1000, "a " * 40 + "b") is None
+
+
+def test_a_cache_that_cannot_be_written_does_not_lose_what_was_downloaded(empty_cache, monkeypatch):
+    (empty_cache / "cache").write_text("a file")
+    monkeypatch.setattr(corpus, "_checked", lambda data, name, advice: data)
+    monkeypatch.setattr(urllib.request, "urlopen", lambda *args, **kwargs: BytesIO(b"THE END\n"))
+    assert load_novel() == "THE END\n"

@@ -3,25 +3,31 @@
 import hashlib
 import json
 import logging
+import os
 import pickle
 import sqlite3
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
 
+import build
 import numpy as np
 import pytest
 from langchain_core.embeddings import Embeddings
 from numpy.testing import assert_allclose, assert_array_equal
 
 from chunklab import embeddings, tokens
+from chunklab.models import embeddings as embedding_models
+from chunklab.models import tokens as token_models
 from chunklab.models.embeddings import Cached, EmbeddingError, MiniLM, OpenAI, Static, embed, truncated, unit
-from chunklab.models.weights import weight
+from chunklab.models.weights import WeightsError, cache_folder, once, weight
 
 LOCAL = {"minilm": MiniLM, "static": Static}
 SENTENCES = [
@@ -263,12 +269,93 @@ def test_other_bad_answers_and_questions_are_named():
         embed(Fake(answers=lambda call, texts, vectors: [[], []]), ["a", "b"])
     with pytest.raises(ValueError, match="asked for 1 vectors, got NoneType"):
         embed(Fake(answers=lambda call, texts, vectors: None), ["a"])
-    with pytest.raises(ValueError, match="texts is one str"):
-        embed(Fake(), "a")
+    for odd in (
+        ["ab", "cd"],
+        [3.0, 4.0],
+        [None, None],
+        [{}, {}],
+        {"a": [1.0], "b": [2.0]},
+        [[1j], [2j]],
+        [["x"], ["y"]],
+    ):
+        with pytest.raises(ValueError):
+            embed(Fake(answers=lambda call, texts, vectors, odd=odd: odd), ["a", "b"])
     with pytest.raises(ValueError, match=r"texts\[1\] is of type int"):
         embed(Fake(), ["a", 5])
-    with pytest.raises(ValueError, match="must have embed_documents"):
-        embed(object(), ["a"])
+    for model in (object(), "static", Static, None):
+        for texts in (["a"], []):
+            with pytest.raises(ValueError, match=r"embeddings=.*must have embed_documents"):
+                embed(model, texts)
+
+
+@pytest.mark.parametrize("texts", ["abc", None, 3, b"abc"], ids=repr)
+def test_a_list_of_texts_is_asked_for(texts, tmp_path):
+    for ask in (MiniLM().encode, Static().encode, Cached(Static(), folder=tmp_path).encode, partial(embed, Static())):
+        with pytest.raises(ValueError, match=r"texts(=|\[0\])"):
+            ask(texts)
+    with pytest.raises(ValueError, match=r"texts(=|\[0\])"):
+        truncated(MiniLM(), texts)
+    assert Static().encode(text for text in ("a", "b")).shape == (2, 256)
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.5, True, None, "8"], ids=repr)
+def test_a_wrong_batch_size_is_named(size, tmp_path):
+    with pytest.raises(ValueError, match="batch_size="):
+        Cached(Fake(), folder=tmp_path, batch_size=size)
+
+
+@pytest.mark.parametrize("length", [1e-40, 1e-30, 1e-20, 1.0, 1e20, 1e30, 1e38])
+def test_a_vector_of_any_length_is_made_a_unit(length):  # ret-05
+    vectors = np.array([[length, 0], [0, -length], [length, length], [0, 0]], dtype=np.float32)
+    right = [[1, 0], [0, -1], [0.5**0.5, 0.5**0.5], [0, 0]]
+    assert unit(vectors) == pytest.approx(np.array(right), abs=1e-6) and unit(vectors).dtype == np.float32
+
+
+def test_threads_that_come_at_once_load_a_model_once():
+    loads = []
+
+    @once
+    def slow(name):
+        loads.append(name)
+        time.sleep(0.05)
+        return object()
+
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(slow, ["a", "b"] * 8))
+    assert sorted(loads) == ["a", "b"] and len(found) == 2
+
+
+def test_nothing_is_reported_and_nothing_written_outside_the_cache(tmp_path):
+    # onnxruntime would keep a number for this machine in the user's folder, and send it to its makers.
+    weight("minilm"), weight("minilm-tokenizer"), weight("cl100k")
+    code = (
+        "import socket\n"
+        "def refuse(*a, **k): raise AssertionError('the network was asked')\n"
+        "socket.socket.connect = socket.getaddrinfo = refuse\n"
+        "from chunklab import embeddings, tokens\n"
+        "for name in ('minilm', 'static'): embeddings(name, cache=False).encode(['a text'])\n"
+        "tokens('cl100k')('a text')"
+    )
+    # Where a CI is at work, it is quiet of itself and would prove nothing.
+    unset = {*build.ENVIRONMENT, "XDG_CACHE_HOME", "CI", "GITHUB_ACTIONS", "TF_BUILD"}
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    environment |= {"HOME": str(tmp_path), "USERPROFILE": str(tmp_path), "CHUNKLAB_CACHE": str(cache_folder())}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("name", ["minilm", "minilm-tokenizer"])
+def test_a_damaged_weight_says_what_to_do(name, monkeypatch, tmp_path):
+    whole, spoiled = weight(name), tmp_path / "spoiled"
+    spoiled.write_bytes(b"\0" * 1000 + whole.read_bytes()[1000:])
+    for module in (embedding_models, token_models):
+        monkeypatch.setattr(module, "weight", lambda asked: spoiled if asked == name else weight(asked))
+    for load in (embedding_models._minilm, token_models.wordpiece):
+        load.cache_clear()
+    with pytest.raises(WeightsError, match="spoiled is damaged .*: run python -m chunklab models"):
+        MiniLM()
+    for load in (embedding_models._minilm, token_models.wordpiece):
+        load.cache_clear()
 
 
 # What is computed is kept.

@@ -1,6 +1,7 @@
 """The scoreboard: each row is what the measures say, each method pays what it cost, and a rerun shows the same."""
 
 import os
+from dataclasses import replace
 from zlib import crc32
 
 import numpy as np
@@ -10,6 +11,7 @@ from langchain_core.language_models import FakeListChatModel
 
 from chunklab import evaluation
 from chunklab.chunk import Chunk, Chunker
+from chunklab.chunkers.fixed import FixedSizeChunker
 from chunklab.chunkers.recursive import RecursiveChunker
 from chunklab.corpus import GoldSpan, Question, load_benchmark
 from chunklab.evaluation import Scoreboard, precision_omega, span_scores
@@ -134,7 +136,19 @@ def test_no_chunks_is_a_row_of_zeros(board):
         ({"documents": DOCUMENTS}, "give both"),
         ({"questions": QUESTIONS}, "give both"),
         ({"documents": DOCUMENTS, "questions": []}, "questions is empty"),
-        ({"documents": {"bell.txt": DOCUMENTS["bell.txt"]}, "questions": QUESTIONS}, "q2: .* no 'boat.txt' up to 43"),
+        ({"documents": {"bell.txt": DOCUMENTS["bell.txt"]}, "questions": QUESTIONS}, "q2: .* no 'boat.txt' .*up to 43"),
+        ({"documents": ["bell"], "questions": QUESTIONS}, "documents=.*must be a dictionary"),
+        ({"documents": "bell", "questions": QUESTIONS}, "documents=.*must be a dictionary"),
+        ({"documents": {"bell.txt": b"bell"}, "questions": QUESTIONS}, "documents=.*must be a dictionary"),
+        ({"documents": DOCUMENTS, "questions": 3}, "questions holds 3"),
+        ({"documents": DOCUMENTS, "questions": [{"id": "q1"}]}, "questions holds {'id': 'q1'}.*Question objects"),
+        ({"documents": DOCUMENTS, "questions": QUESTIONS * 2}, "question q1: must have an id of its own"),
+        ({"documents": DOCUMENTS, "questions": [replace(QUESTIONS[0], spans=())]}, "question q1: .*a gold span"),
+        ({"documents": DOCUMENTS, "questions": [replace(QUESTIONS[0], question=" ")]}, "question q1: .*words"),
+        (
+            {"documents": DOCUMENTS, "questions": [replace(QUESTIONS[0], spans=[("bell.txt", 3, 3)])]},
+            "no 'bell.txt' 3 up",
+        ),
         ({"documents": DOCUMENTS, "questions": QUESTIONS, "k": 0}, "k=0"),
     ],
 )
@@ -143,11 +157,25 @@ def test_bad_arguments_are_named(arguments, says):
         Scoreboard(Words(), **arguments)
 
 
+@pytest.mark.parametrize("model", ["static", None, Words, 3], ids=str)
+def test_what_is_no_model_is_named(model):
+    with pytest.raises(ValueError, match=r"embeddings=.*must have embed_documents\(texts\)"):
+        Scoreboard(model, DOCUMENTS, QUESTIONS)
+
+
 def test_chunks_of_unknown_documents_are_an_error_and_no_row(board):
     with pytest.raises(ValueError, match="odd: .*not on the board: .'other'"):
         board.add("odd", [Chunk("x", 0, 1, "other")])
-    with pytest.raises(ValueError, match="must be a chunker, or a list of chunks"):
-        board.add("odd", len)
+    with pytest.raises(ValueError, match="odd: chunk far ends at 10000, bell.txt at"):
+        board.add("odd", [Chunk("x", 0, 10_000, "bell.txt", "far")])
+    for wrong in (len, FixedSizeChunker, None):
+        with pytest.raises(ValueError, match="must be a chunker, or a list of chunks"):
+            board.add("odd", wrong)
+    for wrong in (["a text"], "a text"):
+        with pytest.raises(ValueError, match="chunks holds a str"):
+            board.add("odd", wrong)
+    with pytest.raises(ValueError, match="name=None"):
+        board.add(None, [])
     assert not board.rows
 
 
@@ -207,6 +235,14 @@ def test_the_table_shows_what_a_rerun_shows_and_time_only_if_asked():
 def test_an_empty_board_can_be_shown(board):
     assert len(board.table()) == len(board.table(by="kind")) == len(board.frame()) == 0
     assert repr(board) and board._repr_html_()
+
+
+def test_the_page_of_a_board_breaks_no_interval_and_escapes_names(board):
+    board.add("<b>windows", Windows(20))
+    page = board._repr_html_()
+    assert page.count("<caption") == 1 and "4 questions, k = 2</caption><thead>" in page
+    assert "&lt;b&gt;windows" in page and "<b>" not in page
+    assert page.count("<th ") + page.count("<td ") == page.count("white-space:nowrap") == 2 * 11
 
 
 def test_differences_are_paired(board):

@@ -72,3 +72,17 @@ def test_an_interrupt_stops_a_check():
 
     with pytest.raises(KeyboardInterrupt), check("1.1 Name"):
         raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "reason"),
+    [
+        ("class A:\n    def __repr__(self): 1 / 0", "assert A() == 3", "1.1 Name: AssertionError\n"),
+        ("class A(Exception):\n    def __str__(self): 1 / 0", "raise A", "1.1 Name: A\n"),
+        ("class A:\n    def __ne__(self, other): 1 / 0", "assert [A()] * 60 == [0] * 60", "1.1 Name: AssertionError\n"),
+        ("def f():\n    return x\n    x = 1", "assert f() == 1", "UnboundLocalError: cannot access local variable 'x'"),
+        ("", "raise NameError", "NameError"),
+    ],
+)
+def test_what_cannot_be_shown_lets_no_error_out(said, before, asked, reason):
+    assert reason in said(before, block(asked))

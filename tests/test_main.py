@@ -70,6 +70,7 @@ def test_jupyterlab_is_told_only_what_it_needs():
     assert not [argument for argument in plain if re.match("--(port|allow-root|no-browser)", argument)]
     assert "--allow-root" in cli.lab_arguments(None, root_user=True, browser=True)
     assert "--no-browser" in cli.lab_arguments(None, root_user=False, browser=False)
+    assert "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate" in plain, "nothing is asked of the network"
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="there, a graphical browser is always at hand")

@@ -105,7 +105,11 @@ def test_chunks_hits_and_gold_spans_have_places():
     assert not Places([rewritten]).hold(("d", 1, 4))
 
 
-@pytest.mark.parametrize("wrong", [("d", 3, 1), ("d", -1, 1), ("d", 1), ("d", "1", 2), "d", None, Hit(None, 0.5, 1)])
+WRONG = [("d", 3, 1), ("d", -1, 1), ("d", 1), ("d", "1", 2), "d", None, Hit(None, 0.5, 1), (7, 0, 1), (["d"], 0, 1)]
+WRONG += [("d", 0.5, 2), ("d", float("nan"), 2), ("d", 0, None), Chunk("b", 0, 1, "d", metadata={"spans": [(0, 0.5)]})]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
 def test_what_has_no_place_is_named(wrong):
     for call in (span_scores, precision_omega):
         with pytest.raises(ValueError, match="has no span"):
@@ -170,3 +174,9 @@ def test_omega_is_the_published_one_to_the_digit(method, size, overlap, printed,
     omega = np.array([precision_omega(places[f"{q.kind}.md"], q.spans, quirks=True) for q in questions])
     assert f"{100 * omega.mean():.1f}±{100 * omega.std():.1f}" == printed
     assert (f"{omega.mean():.6f}", f"{omega.std():.6f}") == (mean, deviation)
+
+
+@pytest.mark.parametrize("values", [[], [float("nan"), 1.0], [float("inf")]], ids=str)
+def test_an_interval_of_nothing_or_of_no_number_is_an_error(values):
+    with pytest.raises(ValueError, match="one or more numbers, all finite"):
+        bootstrap(np.array(values))

@@ -157,6 +157,21 @@ def test_where_langchain_breaks_the_rules_we_do_not():
         assert ours(f"Para one.{end}{end}Para two.{end}{end}Para three.", 16) == ["Para one.", "Para two.", "Para three."]
 
 
+def test_a_piece_that_fills_a_chunk_by_itself_is_not_stripped():
+    assert ours("a\nbcd", 4, 0, ["\n"]) == langchain("a\nbcd", 4, 0, ["\n"]) == ["a", "\nbcd"]
+
+
+@pytest.mark.parametrize("separators", [[], ["\n\n"]])
+def test_without_a_last_resort_only_what_is_too_long_is_cut_further(separators):
+    def words(piece):
+        return len(piece.split())
+
+    assert ours("some words here", 1, 0, separators, length_function=words) == ["some", "words", "here"]
+    assert ours("some words", 6, 2, separators) == ["some", "words"]
+    assert ours("words", 3, 1, separators) == ["wor", "rds"]
+    assert ours("e\u0301\u0301\u0301", 2, 0, separators) == ["e\u0301", "\u0301\u0301"]
+
+
 @pytest.mark.parametrize("closer", ["」", "”", "』", "）", "】", "。」"])
 def test_closing_marks_stay_with_their_sentence(closer):  # uni-03
     assert ours(f"他说「好的。{closer}她笑了起来。", 8) == [f"他说「好的。{closer}", "她笑了起来。"]

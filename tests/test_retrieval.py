@@ -64,7 +64,7 @@ def test_an_empty_index_finds_nothing_and_asks_no_model():
     assert model.asked == []
 
 
-@pytest.mark.parametrize("length", [10.0, 1.0, 1e-6])
+@pytest.mark.parametrize("length", [10.0, 1.0, 1e-6, 1e-30, 1e30])
 def test_scores_are_cosines_whatever_the_length_of_the_vectors_ret_05(length):
     model = Fixed({"a": [length, 0], "same": [length, 0], "opposite": [0, -length], "against": [-length, 0]})
     index = ChunkIndex(chunks_of("a"), model)
@@ -94,6 +94,8 @@ def test_a_vector_that_is_not_finite_is_an_error(bad):
         index.search("b")
     with pytest.raises(ValueError, match="not finite"):
         index.search_many(np.array([[bad, 0.0]]))
+    with pytest.raises(ValueError, match="not finite"):
+        index.search_many(np.array([[1e300, 0.0]]))
 
 
 def test_a_blank_chunk_is_not_embedded():
@@ -111,6 +113,13 @@ def test_keys_must_be_unique_and_hold_the_document_ret_01():
         ChunkIndex(chunks_of("Same notice.") * 2, model)
     with pytest.raises(ValueError, match="chunks holds a str"):
         ChunkIndex(["Same notice."], model)
+    for wrong in (None, both[0], 3):
+        with pytest.raises(ValueError, match="chunks=.*must be a list of chunks"):
+            ChunkIndex(wrong, model)
+    for wrong in (None, "static", Fixed):
+        for chunks in ([], both):
+            with pytest.raises(ValueError, match="embeddings=.*must have embed_documents"):
+                ChunkIndex(chunks, wrong)
 
 
 def test_another_dimension_names_both_dimensions_and_models_ret_06():
@@ -127,6 +136,8 @@ def test_another_dimension_names_both_dimensions_and_models_ret_06():
     [
         ({"k": 0}, "k=0"),
         ({"k": 2.5}, "k=2.5"),
+        ({"k": True}, "k=True"),
+        ({"k": None}, "k=None"),
         ({"min_score": 60}, "min_score=60.*from -1 to 1"),
         ({"min_score": float("nan")}, "min_score=nan"),
         ({"min_score": "0.5"}, "min_score='0.5'"),
@@ -134,6 +145,7 @@ def test_another_dimension_names_both_dimensions_and_models_ret_06():
         ({"where": {"documnet": "a.md"}}, "'documnet', which no chunk has; there are document, end, id"),
         ({"query": "  "}, "query='  '.*blank"),
         ({"query": None}, "query=None"),
+        ({"query": ["q"]}, r"query=\['q'\]"),
     ],
 )
 def test_bad_arguments_are_named(arguments, says):
@@ -145,8 +157,18 @@ def test_bad_arguments_are_named(arguments, says):
 def test_many_queries_need_a_list():
     index = ChunkIndex(chunks_of("east"), Fixed(COMPASS))
     assert index.search_many([]) == []
-    with pytest.raises(ValueError, match="must be a list"):
-        index.search_many("q")
+    for queries in ("q", None, 3):
+        with pytest.raises(ValueError, match="queries=.*must be a list"):
+            index.search_many(queries)
+    with pytest.raises(ValueError, match="as a numpy array"):
+        index.search_many([[1.0, 0.0]])
+    for queries in (np.array(["q"]), np.array(3.0), np.ones((1, 1, 2)), np.array([[None, 1]]), np.ones((1, 2)) * 1j):
+        with pytest.raises(ValueError, match=r"queries is an array of .*must be numbers"):
+            index.search_many(queries)
+    one = index.search("q")
+    assert index.search_many(query for query in ["q", "q"]) == [one, one]
+    assert index.search_many(np.array([5, 0])) == index.search_many(np.array([[5.0, 0.0]])) == [one]
+    assert index.search("q", k=np.int64(1)) == one
 
 
 def test_min_score_and_where_come_before_the_cut_to_k():
@@ -227,7 +249,7 @@ def test_an_index_comes_back_as_it_was(saved):
     assert found(index.search("q", k=2)) == ["east", "north"]
     assert index.chunks[0].metadata == {"lang": "en", "spans": [[0, 4]]}
     assert index.chunks == chunks_of("west", "north", "east")
-    assert sorted(path.suffix for path in saved.iterdir()) == [".faiss", ".json"]
+    assert sorted(path.suffix for path in saved.iterdir() if path.name != ".lock") == [".faiss", ".json"]
 
 
 @pytest.mark.parametrize("texts", [[], ["nowhere"], ["\ud835 lone surrogate", "naïve 鐘\u2028\x00"]])
@@ -300,11 +322,15 @@ def test_a_name_that_leads_outside_is_refused_sec_02(saved, name):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a privilege on Windows")
 def test_a_link_that_leads_outside_is_refused_sec_02(saved):
-    inside, outside = next(saved.glob("*.faiss")), saved.parent / "outside.faiss"
-    inside.rename(outside)
-    inside.symlink_to(outside)
-    with pytest.raises(ValueError, match="not opened"):
-        ChunkIndex.load(saved, Fixed(COMPASS))
+    for inside in (next(saved.glob("*.faiss")), saved / "index.json"):
+        outside = saved.parent / "outside"
+        inside.rename(outside)
+        inside.symlink_to(outside)
+        with pytest.raises(ValueError, match="not opened"):
+            ChunkIndex.load(saved, Fixed(COMPASS))
+        outside.replace(inside)
+    (saved.parent / "link").symlink_to(saved)
+    assert len(ChunkIndex.load(saved.parent / "link", Fixed(COMPASS))) == 3
 
 
 @pytest.mark.parametrize(
@@ -345,3 +371,18 @@ def test_metadata_that_json_cannot_hold_are_an_error_and_write_nothing(tmp_path)
     with pytest.raises(ValueError, match="metadata cannot be saved"):
         index.save(tmp_path / "index")
     assert not (tmp_path / "index").exists()
+
+
+def test_many_may_save_and_load_one_folder_at_once(saved):
+    from concurrent.futures import ThreadPoolExecutor
+
+    indexes = [ChunkIndex(chunks_of(*list(COMPASS)[:size]), Fixed(COMPASS)) for size in (2, 3, 4)]
+
+    def work(turn):
+        if turn % 2:
+            indexes[turn % 3].save(saved)
+        return len(ChunkIndex.load(saved, Fixed(COMPASS)))
+
+    with ThreadPoolExecutor(6) as pool:
+        assert set(pool.map(work, range(60))) <= {2, 3, 4}
+    assert len(list(saved.glob("*.faiss"))) == 1

@@ -4,17 +4,24 @@ The checks here are written apart from the package's own helpers: they ask the `
 count everything themselves.
 """
 
+import asyncio
+import copy
+import json
 import os
+import pickle
 import subprocess
 import sys
+from dataclasses import asdict, replace
 
+import numpy as np
 import pytest
 import regex
 from chunkers import CHUNKERS, Case
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from langchain_core.documents import Document
 
-from chunklab import load_corpus
+from chunklab import Chunk, FixedSizeChunker, RecursiveChunker, SlidingWindowChunker, load_corpus
 
 ALL = pytest.mark.parametrize("name", CHUNKERS)
 BOM = "\ufeff"
@@ -42,7 +49,9 @@ def assert_rules(case: Case, text: str) -> None:
     chunks = chunker.chunk(text, "d")
     spans = [(c.start, c.end) for c in chunks]
 
-    assert all(text[c.start : c.end] == c.text for c in chunks), "1: a chunk is a slice"
+    assert case.adds or not any("added" in c.metadata for c in chunks)
+    for c in chunks:
+        assert c.metadata.get("added", "") + text[c.start : c.end] == c.text, "1: a chunk is a slice, and what it says it added"
     assert [c.text for c in chunks] == chunker.split_text(text)
     assert [c.id for c in chunks] == [f"d_{i}" for i in range(len(chunks))]
     assert all(c.total == len(chunks) and c.document == "d" for c in chunks)
@@ -67,7 +76,8 @@ def assert_rules(case: Case, text: str) -> None:
 
     for c in chunks:
         one_character = len(c.text) == 1
-        assert case.length(c.text) <= case.limit or one_character, f"3: {case.length(c.text)} is over the limit"
+        whole = c.metadata.get("oversize") in case.whole
+        assert case.length(c.text) <= case.limit or one_character or whole, f"3: {case.length(c.text)} is over the limit"
     assert chunks == case.make().chunk(text, "d"), "9: same input, same output"
 
 
@@ -129,8 +139,6 @@ def test_what_is_not_text_is_refused(name, text):
 
 @ALL
 def test_langchain_verbs_agree_with_chunk(name):
-    from langchain_core.documents import Document
-
     chunker, text = CHUNKERS[name].make(), "One two three. Four five six! " * 12
     chunks = chunker.chunk(text, "d")
     made = chunker.create_documents([text], [{"id": "d", "author": "x"}])
@@ -158,3 +166,78 @@ def test_ids_and_chunks_do_not_depend_on_the_process():  # ret-02
         for seed in ("0", "1", "random")
     }
     assert len(outputs) == 1 and "a.md_3" in outputs.pop()
+
+
+@pytest.mark.parametrize("number", [5, np.int64(5), np.int32(5), np.uint8(5)], ids=repr)
+def test_a_whole_number_of_numpy_is_a_size(number):
+    for chunker in (FixedSizeChunker(number, number - 3), RecursiveChunker(number, number - 3)):
+        chunks = chunker.chunk("alpha beta gamma")
+        assert chunks and {type(place) for c in chunks for place in (c.start, c.end)} == {int}
+        assert json.loads(json.dumps(asdict(chunks[0])))["start"] == 0
+
+
+@pytest.mark.parametrize("length", [None, 3, str.upper, lambda text: None, print], ids=str)
+def test_a_function_that_measures_nothing_is_refused(length):
+    for make in (FixedSizeChunker, RecursiveChunker, SlidingWindowChunker):
+        with pytest.raises(ValueError, match="length_function=.*must be a function from a text to its length"):
+            make(length_function=length)
+
+
+@pytest.mark.parametrize("doc_id", [None, 3, b"a"], ids=repr)
+def test_an_id_that_is_no_text_is_refused(doc_id):
+    with pytest.raises(ValueError, match="doc_id=.*must be a str"):
+        FixedSizeChunker(5).chunk("some text", doc_id)
+
+
+def ids_of(*metadatas):
+    made = FixedSizeChunker(5).create_documents(["some text"] * len(metadatas), metadatas)
+    assert len({d.id for d in made}) == len(made)
+    return list(dict.fromkeys(d.metadata["document"] for d in made))
+
+
+def test_texts_with_one_name_are_told_apart():
+    # The pages of a PDF all have the file as their source; with one id, a vector store would keep one of them.
+    pages = [{"source": "a.pdf", "page": page} for page in range(3)]
+    assert ids_of(*pages) == ["a.pdf", "a.pdf#1", "a.pdf#2"]
+    assert ids_of({"id": "a"}, {"id": "a#2"}, {"id": "a"}) == ["a", "a#2", "a#2#2"]
+    assert ids_of({"id": 1}, {}, {"id": 0}, {"id": ""}, {"id": None, "source": "s"}) == ["1", "1#1", "0", "3", "s"]
+
+
+def test_chunks_do_not_share_the_metadata_that_they_were_given():
+    given = {"tags": ["a"]}
+    made = FixedSizeChunker(5).create_documents(["some text"], [given])
+    made[0].metadata["tags"].append("b")
+    assert given == {"tags": ["a"]} and made[1].metadata["tags"] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "metadatas", "says"),
+    [
+        ("one text", None, "texts='one text': must be a list"),
+        (None, None, "texts=None: must be a list"),
+        ([None], None, "must be a str"),
+        (["a"], [None], r"metadatas\[0\]=None: must be a dictionary"),
+        (["a"], ["name"], r"metadatas\[0\]='name': must be a dictionary"),
+        (["a"], {"id": "a"}, r"metadatas\[0\]='id': must be a dictionary"),
+        (["a", "b"], [{}], "metadatas has 1 entries for 2 texts"),
+    ],
+)
+def test_what_is_no_list_of_texts_and_dictionaries_is_named(texts, metadatas, says):
+    with pytest.raises(ValueError, match=says):
+        FixedSizeChunker(5).create_documents(texts, metadatas)
+
+
+def test_documents_may_come_one_by_one_and_without_waiting():
+    chunker, texts = RecursiveChunker(5), ["one two", "three"]
+    made = chunker.create_documents(texts, [{"n": 1}, {"n": 2}])
+    assert chunker.create_documents(iter(texts), ({"n": n} for n in (1, 2))) == made
+    documents = [Document(page_content=text) for text in texts]
+    assert asyncio.run(chunker.atransform_documents(documents)) == chunker.create_documents(texts)
+
+
+def test_a_chunk_is_kept_by_copy_pickle_and_json():
+    chunk = RecursiveChunker(5).chunk("one two")[1]
+    from_json = Chunk(**json.loads(json.dumps(asdict(chunk))))
+    for kept in (copy.deepcopy(chunk), pickle.loads(pickle.dumps(chunk)), from_json):
+        assert kept == chunk and hash(kept) == hash(chunk) and kept is not chunk
+    assert replace(chunk, metadata={"note": 1}) == chunk and len({chunk, replace(chunk, start=0)}) == 2

@@ -350,6 +350,12 @@ FIGURES = {
 }
 
 
+def test_a_sweep_leaves_out_labels_that_would_lie_on_one_another():
+    reads = [182, 186, 264, 266, 389, 523, 2310]
+    axes = plot_sweep(pd.DataFrame({"tokens": reads, "recall": range(7)}), "tokens", "recall").axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["182", "264", "389", "523", "2,310"]
+
+
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_one_picture_with_words(name):
     make, words = FIGURES[name]

@@ -132,6 +132,15 @@ def test_what_is_missing_is_fetched_on_first_use_and_again_if_its_size_is_wrong(
     assert weight("one").read_bytes() == FILES["one"]
 
 
+def test_fetching_mends_what_is_damaged(quick):
+    make_wheel(quick)
+    path = weight("one")
+    path.write_bytes(b"x" * path.stat().st_size)
+    fetch(["one", "two"])
+    assert weight("one").read_bytes() == FILES["one"] and weight("two").read_bytes() == FILES["two"]
+    assert left_over() == []
+
+
 def test_a_crash_leaves_nothing_that_counts(quick):
     make_wheel(quick)
     folder = cache_folder() / "weights"
@@ -247,3 +256,17 @@ def test_the_cache_is_where_the_variable_says(monkeypatch, tmp_path):
     assert cache_folder() == tmp_path / "here"
     monkeypatch.setenv("CHUNKLAB_CACHE", "")
     assert cache_folder().is_absolute() and "chunklab" in cache_folder().parts
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows finds a folder in other ways")
+def test_a_user_without_a_home_is_told_what_to_set(monkeypatch):
+    monkeypatch.setenv("CHUNKLAB_CACHE", "~nobody-of-this-name/cache")
+    assert cache_folder().is_absolute()
+    monkeypatch.delenv("CHUNKLAB_CACHE")
+
+    def homeless(*args, **kwargs):
+        raise RuntimeError("no home")
+
+    monkeypatch.setattr("platformdirs.user_cache_path", homeless)
+    with pytest.raises(WeightsError, match="no home.*set the environment variable CHUNKLAB_CACHE"):
+        weight("minilm")

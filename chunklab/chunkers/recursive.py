@@ -13,6 +13,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,6 +38,14 @@ Length = Callable[[str], int]
 Places = Sequence[int]
 
 
+class Level(NamedTuple):
+    """A separator, the side that keeps it, and whether to spare grapheme clusters: what `pieces` asks for."""
+
+    separator: Separator
+    keep: Keep = "start"
+    careful: bool = True
+
+
 def recursive_spans(
     text: str,
     size: int,
@@ -57,33 +66,51 @@ def recursive_spans(
         length: measures a text.
 
     Returns:
-        (start, end) of each chunk, without white space at its edges, in order.
+        (start, end) of each chunk, in order. White space at the edges is left out, except where one piece fills a chunk.
 
     >>> recursive_spans("One two. Three four.", 9)
     [(0, 8), (9, 14), (15, 20)]
     """
-    levels, given = _levels(text, separators, keep)
+    begin = int(text.startswith(BOM))
+    for careful in (False, True):  # few texts hold a separator inside a character: only they pay for the care
+        levels = as_levels(text, separators, keep, careful)
+        spans = list(split(text, begin, len(text), levels, size, overlap, length))
+        if not any(is_torn(text, start, end) for start, end in spans):
+            break
+    return tidy(text, spans, size, length)
 
-    def split(start: int, end: int, depth: int, careful: bool) -> Iterator[Span]:
-        while depth < len(levels) and not _occurs(levels[depth][0], text, start, end):
-            depth += 1
-        if depth >= given and (measure := length(text[start:end])) <= size:
-            yield (start, end) if measure == size else trim(text, start, end)
-        elif depth == len(levels):
-            yield from _windows(text, start, end, size, overlap, length)
+
+def split(
+    text: str, start: int, end: int, levels: Sequence[Level], size: int, overlap: int = 0, length: Length = len
+) -> Iterator[Span]:
+    """Cut text[start:end] at the first separator that it holds, join what fits, and cut the rest at the next ones.
+
+    Args:
+        text: the document.
+        start: where to begin.
+        end: where to stop.
+        levels: the separators, the largest first.
+        size: the longest chunk, in units of `length`.
+        overlap: how much of a chunk the next one may repeat, in whole pieces.
+        length: measures a text.
+
+    Yields:
+        (start, end) of each chunk, in order.
+
+    >>> list(split("One two. Three four.", 0, 20, [Level(". ", "end"), Level(" ")], 9))
+    [(0, 8), (9, 14), (15, 20)]
+    """
+    while levels and not occurs(text, start, end, levels[0].separator):
+        levels = levels[1:]
+    if not levels:
+        yield from last_resort(text, start, end, size, overlap, length)
+        return
+    starts, ends = pieces(text, start, end, *levels[0])
+    for first, last, fits in merge(*measured(text, starts, ends, length), size, overlap):
+        if fits:
+            yield trim(text, starts[first], ends[last])
         else:
-            starts, ends = pieces(text, start, end, *levels[depth], careful)
-            for first, last, fits in merge(*_measured(text, starts, ends, length), size, overlap):
-                if fits:
-                    yield trim(text, starts[first], ends[last])
-                else:
-                    yield from split(starts[first], ends[last], depth + 1, careful)
-
-    start = int(text.startswith(BOM))
-    spans = list(split(start, len(text), 0, careful=False))
-    if any(is_torn(text, start, end) for start, end in spans):
-        spans = list(split(start, len(text), 0, careful=True))
-    return list(_checked(text, spans, size, length))
+            yield from split(text, starts[first], ends[last], levels[1:], size, overlap, length)
 
 
 def pieces(
@@ -99,7 +126,9 @@ def pieces(
     if separator == "":
         edges = graphemes(text, start, end)
         return edges[:-1], edges[1:]
-    lefts, rights = _find(text, start, end, separator, keep, careful)
+    lefts, rights = gaps(text, start, end, separator, keep)
+    if careful and has_joins(text[start:end]):
+        lefts, rights = _spared(text, start, lefts, rights)
     starts, ends = [start, *rights], [*lefts, end]
     if keep and isinstance(separator, str):  # only the first or the last can be empty
         first, last = int(starts[0] == ends[0]), len(starts) - (starts[-1] == ends[-1])
@@ -108,7 +137,7 @@ def pieces(
     return [left for left, _ in full], [right for _, right in full]
 
 
-def merge(starts: Places, ends: Places, size: int, overlap: int) -> Iterator[tuple[int, int, bool]]:
+def merge(starts: Places, ends: Places, size: int, overlap: int = 0) -> Iterator[tuple[int, int, bool]]:
     """Join neighbouring pieces for as long as they fit; a piece of `size` or more stands alone, to be cut further.
 
     Args:
@@ -123,73 +152,66 @@ def merge(starts: Places, ends: Places, size: int, overlap: int) -> Iterator[tup
     >>> list(merge([0, 3, 6, 20], [3, 6, 20, 22], 8, 3))
     [(0, 1, True), (2, 2, False), (3, 3, True)]
     """
-    first, count = 0, len(starts)
-    while first < count:
-        after = bisect_right(ends, starts[first] + size, first)
-        if after <= first + 1 and ends[first] - starts[first] >= size:
+    first = 0
+    while first < len(starts):
+        if ends[first] - starts[first] >= size:
             yield first, first, False
             first += 1
             continue
+        after = bisect_right(ends, starts[first] + size, first)
         yield first, after - 1, True
-        if after == count or ends[after] - starts[after] >= size:
-            first = after
-        else:
+        if after < len(starts) and ends[after] - starts[after] < size:
             first = bisect_left(starts, max(ends[after - 1] - overlap, ends[after] - size), first)
-
-
-def _levels(text: str, separators: Sequence[Separator], keep: Keep) -> tuple[list[tuple[Separator, Keep]], int]:
-    """Each separator with its side, as a reader understands it, and how many of them were asked for.
-
-    Where none is "", words and then characters are the last resort, for pieces that are still too long.
-    """
-    wanted = list(separators)
-    if "" in wanted:
-        wanted = wanted[: wanted.index("") + 1]
-    many_line_ends = any(mark in text for mark in "\r\u2028\u2029")
-    levels: list[tuple[Separator, Keep]] = []
-    for separator in wanted:
-        if separator and isinstance(separator, str) and separator in _SENTENCE_ENDS:
-            levels.append((re.compile(f"{separator}[{_CLOSERS}]*"), "end"))
-        elif isinstance(separator, str) and "\n" in separator and many_line_ends:
-            levels.append((re.compile(re.escape(separator).replace("\\\n", _LINE_END)), keep))
         else:
-            levels.append((separator, keep))
-    last_resort: list[tuple[Separator, Keep]] = [] if "" in wanted else [(" ", "start"), ("", "start")]
-    return levels + last_resort, len(levels)
+            first = after
 
 
-def _occurs(separator: Separator, text: str, start: int, end: int) -> bool:
+def as_levels(text: str, separators: Sequence[Separator], keep: Keep, careful: bool) -> list[Level]:
+    """The separators as a reader of this text understands them: any line end is a "\\n", and 。 closes its sentence."""
+    many_line_ends = any(mark in text for mark in "\r\u2028\u2029")
+    levels = []
+    for separator in separators:
+        if separator and isinstance(separator, str) and separator in _SENTENCE_ENDS:
+            levels.append(Level(re.compile(f"{separator}[{_CLOSERS}]*"), "end", careful))
+        elif isinstance(separator, str) and "\n" in separator and many_line_ends:
+            levels.append(Level(re.compile(re.escape(separator).replace("\\\n", _LINE_END)), keep, careful))
+        else:
+            levels.append(Level(separator, keep, careful))
+    return levels
+
+
+def occurs(text: str, start: int, end: int, separator: Separator) -> bool:
+    """Whether text[start:end] holds a separator; "" is everywhere."""
     if isinstance(separator, str):
         return text.find(separator, start, end) >= 0
     return separator.search(text[start:end]) is not None
 
 
-def _find(
-    text: str, start: int, end: int, separator: Separator, keep: Keep, careful: bool
-) -> tuple[list[int], list[int]]:
+def gaps(text: str, start: int, end: int, separator: Separator, keep: Keep) -> tuple[list[int], list[int]]:
     """Where one piece ends, and the next begins, at each separator."""
     part = text[start:end]
-    if isinstance(separator, str) and len(separator) == 1:
+    if isinstance(separator, str) and len(separator) == 1:  # spaces are many: numpy finds them three times as quickly
         codes = np.frombuffer(part.encode("utf-32-le", "surrogatepass"), np.uint32)
-        found = np.flatnonzero(codes == ord(separator)) + start
-        lefts = (found + (keep == "end")).tolist()
-        rights = lefts if keep else (found + 1).tolist()
-    else:
-        pattern = re.compile(re.escape(separator)) if isinstance(separator, str) else separator
-        matches = [match.span() for match in pattern.finditer(part)]
-        lefts = [start + (right if keep == "end" else left) for left, right in matches]
-        rights = [start + (left if keep == "start" else right) for left, right in matches]
-    if not careful or not has_joins(part):
-        return lefts, rights
-    whole, floor = [], start
+        found = (codes == ord(separator)).nonzero()[0] + (start + (keep == "end"))
+        return found.tolist(), (found if keep else found + 1).tolist()
+    pattern = re.compile(re.escape(separator)) if isinstance(separator, str) else separator
+    matches = [match.span() for match in pattern.finditer(part)]
+    lefts = [start + (right if keep == "end" else left) for left, right in matches]
+    rights = [start + (left if keep == "start" else right) for left, right in matches]
+    return lefts, rights
+
+
+def _spared(text: str, start: int, lefts: list[int], rights: list[int]) -> tuple[list[int], list[int]]:
+    """The gaps that leave every grapheme cluster whole."""
+    spared = []
     for left, right in zip(lefts, rights, strict=True):
-        if last_boundary(text, floor, left) == left and last_boundary(text, floor, right) == right:
-            whole.append((left, right))
-            floor = right
-    return [left for left, _ in whole], [right for _, right in whole]
+        if last_boundary(text, start, left) == left and last_boundary(text, start, right) == right:
+            spared.append((left, right))
+            start = right
+    return [left for left, _ in spared], [right for _, right in spared]
 
 
-def _measured(text: str, starts: Places, ends: Places, length: Length) -> tuple[Places, Places]:
+def measured(text: str, starts: Places, ends: Places, length: Length) -> tuple[Places, Places]:
     """Starts and ends of the pieces on the scale of `length`: as LangChain does, the sum of the pieces' lengths."""
     if length is len:
         return starts, ends
@@ -204,22 +226,41 @@ def _measured(text: str, starts: Places, ends: Places, length: Length) -> tuple[
     return lefts, rights
 
 
-def _windows(text: str, start: int, end: int, size: int, overlap: int, length: Length) -> list[Span]:
-    """Fixed windows over text[start:end]."""
-    return [(start + left, start + right) for left, right in fixed_spans(text[start:end], size, overlap, length)]
+def last_resort(text: str, start: int, end: int, size: int, overlap: int, length: Length) -> Iterator[Span]:
+    """What no separator divides: left whole where it fits, else cut at words, a word at graphemes, a grapheme anywhere.
+
+    LangChain does not strip a piece that fills a chunk by itself.
+    """
+    measure = length(text[start:end])
+    if measure <= size:
+        yield (start, end) if measure == size and not is_blank(text[start:end]) else trim(text, start, end)
+        return
+    for separator in " ", "":
+        if len(pieces(text, start, end, separator, "start")[0]) > 1:
+            for left, right in split(text, start, end, [Level(separator)], size, overlap, length):
+                yield trim(text, left, right)
+            return
+    yield from _windows(text, start, end, size, overlap, length)
 
 
-def _checked(text: str, spans: list[Span], size: int, length: Length) -> Iterator[Span]:
+def tidy(text: str, spans: Sequence[Span], size: int, length: Length) -> list[Span]:
     """The spans that hold text, each once; one that is too long after all (a sum of tokens can deceive) is cut again."""
+    kept: list[Span] = []
     before = None
     for start, end in spans:
-        if start == end or (start, end) == before or (end - start == size and is_blank(text[start:end])):
+        if start == end or (start, end) == before:
             continue
         before = start, end
         if length is len or length(text[start:end]) <= size:
-            yield start, end
+            kept.append((start, end))
         else:
-            yield from _windows(text, start, end, size, 0, length)
+            kept += _windows(text, start, end, size, 0, length)
+    return kept
+
+
+def _windows(text: str, start: int, end: int, size: int, overlap: int, length: Length) -> list[Span]:
+    """Fixed windows over text[start:end]."""
+    return [(start + left, start + right) for left, right in fixed_spans(text[start:end], size, overlap, length)]
 
 
 class RecursiveChunker(Chunker):

@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +19,8 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from chunklab.models.tokens import tokens, well_formed, wordpiece
-from chunklab.models.vectors import Cached, EmbeddingError, embed, unit
-from chunklab.models.weights import check_name, sha256, weight
+from chunklab.models.vectors import Cached, EmbeddingError, check_texts, embed, unit
+from chunklab.models.weights import check_name, damaged, once, sha256, weight
 
 if TYPE_CHECKING:
     import onnxruntime
@@ -78,7 +77,7 @@ def truncated(model: Embeddings, texts: Iterable[str]) -> list[int]:
     limit, count = getattr(model, "max_tokens", None), getattr(model, "count_tokens", None)
     if limit is None or count is None:
         return []
-    return [place for place, text in enumerate(texts) if count(text) > limit]
+    return [place for place, text in enumerate(check_texts(texts)) if count(text) > limit]
 
 
 class _Model(Embeddings):
@@ -141,6 +140,7 @@ class MiniLM(_Model):
         Returns:
             float32 of shape (texts, 384), unit length.
         """
+        texts = check_texts(texts)
         vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
         for start in range(0, len(texts), self.block):
             block = [well_formed(text) for text in texts[start : start + self.block]]
@@ -195,6 +195,7 @@ class Static(_Model):
         Returns:
             float32 of shape (texts, 256), unit length.
         """
+        texts = check_texts(texts)
         table, tokenizer = _wordllama().embedding, _wordllama().tokenizer
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for start in range(0, len(texts), self._block):
@@ -253,7 +254,7 @@ class OpenAI(_Model):
         Returns:
             float32 of shape (texts, dimensions of the model), unit length.
         """
-        return unit(embed(self._client, [self._beginning(well_formed(text)) for text in texts]))
+        return unit(embed(self._client, [self._beginning(well_formed(text)) for text in check_texts(texts)]))
 
     def _beginning(self, text: str) -> str:
         # A token is at least one byte and a character at most four: most texts need no count.
@@ -262,16 +263,21 @@ class OpenAI(_Model):
         return text[: tokens("cl100k").offsets(text)[self.max_tokens]]
 
 
-@lru_cache(maxsize=1)
+@once
 def _minilm() -> onnxruntime.InferenceSession:
+    # Its newer releases, on import, keep a number for this machine in the user's folder and report to their makers.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
+    onnxruntime.disable_telemetry_events()  # for Windows, which does not ask the variable
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = _cores()
     # Threads that wait by spinning are a little faster on an idle machine, and three times slower on a busy one.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3  # errors only: its warnings would stand in the learner's notebook
-    return onnxruntime.InferenceSession(str(weight("minilm")), options, providers=["CPUExecutionProvider"])
+    path = weight("minilm")
+    with damaged(path):
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def _cores() -> int:
@@ -292,7 +298,7 @@ def _hidden(ids: Sequence[list[int]]) -> list[np.ndarray]:
     return [states[row, : len(one)] for row, one in enumerate(ids)]
 
 
-@lru_cache(maxsize=1)
+@once
 def _wordllama() -> wordllama.inference.WordLlamaInference:
     root = logging.getLogger()
     before = root.level, root.handlers[:]

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import regex
 
-from chunklab.models.weights import WeightsError, check_name, weight
+from chunklab.models.weights import check_name, damaged, once, weight
 
 if TYPE_CHECKING:
     import tiktoken
@@ -170,22 +169,21 @@ def pieces(text: str, cut: re.Pattern, size: int) -> Iterator[str]:
     yield text[start:]
 
 
-@lru_cache(maxsize=1)
+@once
 def wordpiece() -> tokenizers.Tokenizer:
     """MiniLM's tokenizer: no truncation, no padding, and special tokens in a text read as plain text."""
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_file(str(weight("minilm-tokenizer")))
+    path = weight("minilm-tokenizer")
+    with damaged(path):
+        tokenizer = Tokenizer.from_file(str(path))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     tokenizer.encode_special_tokens = True
     return tokenizer
 
 
-_ENVIRONMENT = threading.Lock()
-
-
-@lru_cache(maxsize=2)
+@once
 def _bpe(name: str) -> tiktoken.Encoding:
     """An encoding of tiktoken's, made from our file by telling tiktoken that this is its cache.
 
@@ -194,18 +192,16 @@ def _bpe(name: str) -> tiktoken.Encoding:
     import tiktoken
 
     path = weight(name)
-    with _ENVIRONMENT:
-        before = os.environ.get("TIKTOKEN_CACHE_DIR")
-        os.environ["TIKTOKEN_CACHE_DIR"] = str(path.parent)
-        try:
+    before = os.environ.get("TIKTOKEN_CACHE_DIR")
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(path.parent)
+    try:
+        with damaged(path):
             return tiktoken.get_encoding(f"{name}_base")
-        except (OSError, ValueError) as error:
-            raise WeightsError(f"{path} is damaged: delete it and run this again, and it is fetched anew") from error
-        finally:
-            if before is None:
-                del os.environ["TIKTOKEN_CACHE_DIR"]
-            else:
-                os.environ["TIKTOKEN_CACHE_DIR"] = before
+    finally:
+        if before is None:
+            del os.environ["TIKTOKEN_CACHE_DIR"]
+        else:
+            os.environ["TIKTOKEN_CACHE_DIR"] = before
 
 
 @lru_cache(maxsize=2)

@@ -57,20 +57,14 @@ def embed(model: Embeddings, texts: Iterable[str]) -> np.ndarray:
         float32 of shape (texts, dimensions); no texts: (0, model.dimensions), or (0, 0) where that is not known.
 
     Raises:
-        ValueError: something that is not a list of texts, or an answer that is not a finite vector a text.
+        ValueError: something that is not a model or not a list of texts, or an answer that is not a finite vector a
+            text.
     """
-    if isinstance(texts, str):
-        raise ValueError("texts is one str: give a list of them")
-    texts = list(texts)
-    for place, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise ValueError(f"texts[{place}] is of type {type(text).__name__}: must be a str")
+    texts = check_texts(texts)
+    ask = check_model(model)
     if not texts:
         known = getattr(model, "dimensions", None)
         return np.zeros((0, known if isinstance(known, int) else 0), dtype=np.float32)
-    ask = getattr(model, "encode", None) or getattr(model, "embed_documents", None)
-    if ask is None:
-        raise ValueError(f"model={model!r}: must have embed_documents(texts), as LangChain's Embeddings have")
     if (asked := ASKED.get()) is not None:
         asked.append(len(texts))
     token = ASKED.set(None)  # a cache asks the model behind it: that is the same texts again
@@ -80,6 +74,29 @@ def embed(model: Embeddings, texts: Iterable[str]) -> np.ndarray:
         ASKED.reset(token)
 
 
+def check_model(model: Any) -> Callable[[list[str]], Any]:
+    """What a model gives the vectors of texts with; a ValueError says what is no model."""
+    ask = getattr(model, "encode", None) or getattr(model, "embed_documents", None)
+    # A str has an encode too, and a class has everything but a model in it.
+    if ask is None or isinstance(model, (str, type)):
+        raise ValueError(
+            f"embeddings={model!r:.80}: must have embed_documents(texts), as LangChain's Embeddings and what "
+            'chunklab.embeddings("minilm") gives have'
+        )
+    return ask
+
+
+def check_texts(texts: Iterable[str]) -> list[str]:
+    """The texts as a list; a ValueError says what is none, as a single str is, whose characters would be embedded."""
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
+        raise ValueError(f"texts={texts!r:.80}: must be a list of texts")
+    texts = list(texts)
+    for place, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(f"texts[{place}] is of type {type(text).__name__}: must be a str")
+    return texts
+
+
 def unit(vectors: np.ndarray) -> np.ndarray:
     """Vectors of length 1 in the same directions; a zero vector stays zero, and so is like nothing.
 
@@ -87,8 +104,9 @@ def unit(vectors: np.ndarray) -> np.ndarray:
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
     vectors = np.asarray(vectors, dtype=np.float32)
-    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return vectors / np.where(lengths > 0, lengths, 1)
+    # In double precision: the squares of very long and very short vectors are no float32.
+    lengths = np.sqrt(np.einsum("...i,...i->...", vectors, vectors, dtype=np.float64))[..., None]
+    return np.divide(vectors, np.where(lengths > 0, lengths, 1), out=np.empty_like(vectors), casting="same_kind")
 
 
 def _checked(vectors: Any, texts: Sequence[str]) -> np.ndarray:
@@ -96,6 +114,13 @@ def _checked(vectors: Any, texts: Sequence[str]) -> np.ndarray:
         raise ValueError(f"asked for {len(texts)} vectors, got {type(vectors).__name__}")
     if len(vectors) != len(texts):
         raise ValueError(f"asked for {len(texts)} vectors, got {len(vectors)}")
+    try:
+        return _finite(vectors, texts)
+    except TypeError as error:
+        raise ValueError(f"asked for {len(texts)} vectors, got something else ({error})") from None
+
+
+def _finite(vectors: Any, texts: Sequence[str]) -> np.ndarray:
     sizes = [len(vector) for vector in vectors]
     for text, size in zip(texts, sizes, strict=True):
         if not size:
@@ -127,7 +152,8 @@ class Cached(Embeddings):
         sleep: waits for so many seconds.
 
     Raises:
-        ValueError: no name, where the model has none: another model's vectors could be taken for its own.
+        ValueError: no name, where the model has none: another model's vectors could be taken for its own; a
+            `batch_size` that is not a whole number of 1 or more.
     """
 
     def __init__(
@@ -142,6 +168,8 @@ class Cached(Embeddings):
         self.name = name or getattr(model, "name", None)
         if not isinstance(self.name, str):
             raise ValueError(f"name={name!r}: must name the model and its settings, as this model has no name itself")
+        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+            raise ValueError(f"batch_size={batch_size!r}: must be a whole number of 1 or more")
         self._key = getattr(model, "key", self.name)
         self._kept = VectorFile(folder or cache_folder())
         self._batch_size, self._sleep = batch_size, sleep
@@ -164,7 +192,7 @@ class Cached(Embeddings):
             EmbeddingError: a batch failed; it says which, and what is done.
             ValueError: the model gave something else than a finite vector a text.
         """
-        texts = [well_formed(text) for text in texts]
+        texts = [well_formed(text) for text in check_texts(texts)]
         if not texts:
             return embed(self.model, texts)
         keys = [hashlib.sha256(f"{self._key}\0{text}".encode()).digest() for text in texts]
@@ -234,11 +262,11 @@ def _retry_after(error: Exception) -> float | None:
     if said is None:
         return None
     try:
-        return max(0.0, float(said))
+        return max(0.0, float(str(said)))
     except ValueError:
         pass
     try:
-        return max(0.0, parsedate_to_datetime(said).timestamp() - time.time())
+        return max(0.0, parsedate_to_datetime(str(said)).timestamp() - time.time())
     except ValueError:
         return None
 

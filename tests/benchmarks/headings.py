@@ -1,0 +1,82 @@
+"""Speed of `HeadingChunker`, as a ratio to LangChain's `MarkdownHeaderTextSplitter`: `python tests/benchmarks/headings.py`.
+
+LangChain's looks at the first characters of each line, and parses nothing. Both run in one process, in turn, on the course's
+Markdown, repeated; the ratio is the median of the paired ones, and says how many times faster ours is. Ours also cuts what is
+too long, joins what is too short, and counts the words. The second table says how the time grows with the text, on the same
+text and on hostile ones. Add --smoke for a quick look.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+
+from langchain_text_splitters import MarkdownHeaderTextSplitter
+
+from chunklab import HeadingChunker, load_corpus
+
+ASKED = 0.5
+HOSTILE = {
+    "one paragraph": "word " * 200_000,
+    "headings alone": "# a\n" * 50_000,
+    "lists in lists": "- " * 100_000 + "a",
+    "a table of a column": "| a |\n|---|\n" + "| b |\n" * 100_000,
+    "a wide table": "| " + "a | " * 60 + "\n|" + "---|" * 60 + "\n" + "| b |\n" * 100_000,
+    "a heading as long as its text": "# " + "a" * 250_000 + "\n\n" + "word " * 50_000,
+    "Chinese": "漢字。" * 100_000,
+}
+
+
+def markdown(size: int) -> str:
+    """The course's Markdown, repeated until it has `size` characters."""
+    text = "\n\n".join(text for name, text in load_corpus().items() if name.endswith(".md"))
+    return (text * (size // len(text) + 1))[:size]
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """How long one call takes."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def ratio(first: Callable[[], object], second: Callable[[], object], rounds: int) -> tuple[float, float]:
+    """Median seconds of the first, and the median of second / first, the two run in turn."""
+    first(), second()
+    pairs = [(seconds(first), seconds(second)) for _ in range(rounds)]
+    return statistics.median(a for a, _ in pairs), statistics.median(b / a for a, b in pairs)
+
+
+def main(arguments: list[str] | None = None) -> list[tuple[str, float]]:
+    """Print the tables; gives (name, ratio) of every row, for the smoke test."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--smoke", action="store_true", help="small texts and one round: does it run at all")
+    smoke = parser.parse_args(arguments).smoke
+    rounds, size, results = (1, 50_000, []) if smoke else (9, 1_000_000, [])
+
+    chunker = HeadingChunker()
+    peer = MarkdownHeaderTextSplitter([("#" * level, f"h{level}") for level in range(1, 7)])
+    print("| ours | peer | characters | million a second | ratio | asked |\n| --- | --- | --- | --- | --- | --- |")
+    for name, call in (("chunk", chunker.chunk), ("split_text", chunker.split_text)):
+        for length in (size, size // 10):
+            text = markdown(length)
+            took, times = ratio(lambda: call(text), lambda: peer.split_text(text), rounds)  # noqa: B023
+            results.append((f"{name}, {length:,}", times))
+            print(
+                f"| HeadingChunker().{name} | LangChain MarkdownHeaderTextSplitter "
+                f"| {length:,} | {length / took / 1e6:.0f} | {times:.2f} | {ASKED} |"
+            )
+
+    print("\n| text | the text twice against once (2 is linear) | characters of all chunks / text |\n| --- | --- | --- |")
+    for name, text in {"the course's Markdown": markdown(size), **HOSTILE}.items():
+        text = text[: 20_000 if smoke else None]
+        _, times = ratio(lambda: chunker.split_text(text), lambda: chunker.split_text(text + "\n\n" + text), 1 if smoke else 5)  # noqa: B023
+        results.append((name, times))
+        print(f"| {name} | {times:.2f} | {sum(map(len, chunker.split_text(text))) / len(text):.2f} |")
+    return results
+
+
+if __name__ == "__main__":
+    main()
