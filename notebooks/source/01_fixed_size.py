@@ -123,8 +123,8 @@ except ValueError as error:
     print(error)
 
 # %% [markdown]
-# No useless window, a whole family, and an error that names both numbers. Look at the loop's condition: with
-# `start < len(text)` it would never end, for at the end of the text `start` falls back by the overlap each time.
+# No useless window, a whole family, and an error that names both numbers. Look at the loop's condition: it asks where the
+# window *ends*. A loop that waits for `start`, and falls back by the overlap even at the end, never arrives.
 #
 # ### Overlap on both sides
 #
