@@ -41,7 +41,10 @@ def test_every_boundary_set_by_hand_is_found_and_no_other(kind):
 def test_boundaries_set_when_the_splitter_stood_are_found():
     right = found = wanted = 0
     for _, sentences in marked("second"):
-        ours, truth = {tuple(pair) for pair in edges(cut("".join(sentences)))}, {tuple(pair) for pair in edges(sentences)}
+        ours, truth = (
+            {tuple(pair) for pair in edges(cut("".join(sentences)))},
+            {tuple(pair) for pair in edges(sentences)},
+        )
         right, found, wanted = right + len(ours & truth), found + len(ours), wanted + len(truth)
     assert wanted >= 100 and 2 * right / (found + wanted) >= 0.98
 
@@ -57,7 +60,11 @@ def test_there_are_enough_boundaries():
     assert sum(len(sentences) - 1 for _, sentences in marked()) >= 160 and len(KINDS) >= 30
 
 
-TILED = st.one_of(TEXT, st.sampled_from(["".join(sentences) for _, sentences in marked() + marked("second")]), st.sampled_from(HOSTILE))
+TILED = st.one_of(
+    TEXT,
+    st.sampled_from(["".join(sentences) for _, sentences in marked() + marked("second")]),
+    st.sampled_from(HOSTILE),
+)
 
 
 @settings(max_examples=400)
@@ -78,9 +85,15 @@ def test_spans_tile_the_text(text, before):  # lost-13, off-10, off-03
 @pytest.mark.parametrize(
     ("text", "sentences"),
     [
-        ("1) First thing. 2) Second thing.\r\nNext line here.  Done.", ["1) First thing. ", "2) Second thing.\r\n", "Next line here.  ", "Done."]),
+        (
+            "1) First thing. 2) Second thing.\r\nNext line here.  Done.",
+            ["1) First thing. ", "2) Second thing.\r\n", "Next line here.  ", "Done."],
+        ),
         ("First line here.  Second line.\n\nThird line. ", ["First line here.  ", "Second line.\n\n", "Third line. "]),
-        ("  One.\t Two.\r\r\rThree.\u2028Four.\u2029five", ["  One.\t ", "Two.\r\r\r", "Three.\u2028", "Four.\u2029", "five"]),
+        (
+            "  One.\t Two.\r\r\rThree.\u2028Four.\u2029five",
+            ["  One.\t ", "Two.\r\r\r", "Three.\u2028", "Four.\u2029", "five"],
+        ),
         ("1. First item\n2. Second item\n3. Third item", ["1. First item\n", "2. Second item\n", "3. Third item"]),
         ("这是第一句话。这是第二句话。”完。", ["这是第一句话。", "这是第二句话。”", "完。"]),
     ],
@@ -93,17 +106,36 @@ def test_text_and_its_blanks_are_kept(text, sentences):
 @pytest.mark.parametrize(
     ("text", "sentences"),
     [
-        ('"Paris is the capital." (So they say.) The weather is nice.', ['"Paris is the capital."', "(So they say.)", "The weather is nice."]),
-        ("It ended (at last.) “Good.” ‘Quite.’ [So it goes.] Next.", ["It ended (at last.)", "“Good.”", "‘Quite.’", "[So it goes.]", "Next."]),
+        (
+            '"Paris is the capital." (So they say.) The weather is nice.',
+            ['"Paris is the capital."', "(So they say.)", "The weather is nice."],
+        ),
+        (
+            "It ended (at last.) “Good.” ‘Quite.’ [So it goes.] Next.",
+            ["It ended (at last.)", "“Good.”", "‘Quite.’", "[So it goes.]", "Next."],
+        ),
         ("Hi all! Good day! Bye now!", ["Hi all!", "Good day!", "Bye now!"]),
         ("It is loading... done. Really?! Yes… no.", ["It is loading... done.", "Really?!", "Yes… no."]),
         ("Is it...? It is! Well?! No!!! Hm…", ["Is it...?", "It is!", "Well?!", "No!!!", "Hm…"]),
-        ("他问：“去吗？”她说：『去！』（完。）然后……走了。", ["他问：“去吗？”", "她说：『去！』", "（完。）", "然后……走了。"]),
+        (
+            "他问：“去吗？”她说：『去！』（完。）然后……走了。",
+            ["他问：“去吗？”", "她说：『去！』", "（完。）", "然后……走了。"],
+        ),
         ("Mr.\nSmith came with Dr.\nLind. Both sat.", ["Mr.\nSmith came with Dr.\nLind.", "Both sat."]),
         ('"A." "B." "C."', ['"A."', '"B."', '"C."']),
         ("我笑了。“再见！”她走了。", ["我笑了。", "“再见！”", "她走了。"]),
     ],
-    ids=["sent-04", "sent-04, more", "sent-06", "sent-07", "sent-07, more", "uni-03", "wrapped titles", "one letter", "opening quotes"],
+    ids=[
+        "sent-04",
+        "sent-04, more",
+        "sent-06",
+        "sent-07",
+        "sent-07, more",
+        "uni-03",
+        "wrapped titles",
+        "one letter",
+        "opening quotes",
+    ],
 )
 def test_stops_stay_with_their_sentence(text, sentences):
     assert trimmed(text) == sentences
@@ -165,12 +197,25 @@ def test_no_chunk_is_over_its_size(text, size, overlap):
     assert all(len(c.text) <= size for c in chunks)
     for left, right in pairwise(chunks):
         assert left.start < right.start and left.end < right.end
-        assert not (text[right.start - 1].isalpha() and text[right.start].isascii() and text[right.start].isalpha()), "cut inside a word"
+        assert not (text[right.start - 1].isalpha() and text[right.start].isascii() and text[right.start].isalpha()), (
+            "cut inside a word"
+        )
 
 
 def test_a_long_sentence_is_cut_at_words_and_a_long_word_at_characters():
-    assert SentenceChunker(12).split_text("Hi. Several words that do not fit. Bye.") == ["Hi. Several", "words that", "do not fit.", "Bye."]
-    assert SentenceChunker(5).split_text("👩‍🔬" * 3 + "e\u0301" * 4 + ".") == ["👩‍🔬", "👩‍🔬", "👩‍🔬e\u0301", "e\u0301e\u0301", "e\u0301."]
+    assert SentenceChunker(12).split_text("Hi. Several words that do not fit. Bye.") == [
+        "Hi. Several",
+        "words that",
+        "do not fit.",
+        "Bye.",
+    ]
+    assert SentenceChunker(5).split_text("👩‍🔬" * 3 + "e\u0301" * 4 + ".") == [
+        "👩‍🔬",
+        "👩‍🔬",
+        "👩‍🔬e\u0301",
+        "e\u0301e\u0301",
+        "e\u0301.",
+    ]
 
 
 def test_hang_05_gives_each_piece_once():
@@ -186,9 +231,17 @@ def test_spacing_is_kept_and_offsets_are_true():  # off-03, off-08
 
 def test_overlap_is_made_of_whole_sentences():  # ovl-01
     text = "One two. Three four. Five six. Seven eight. Nine ten."
-    assert SentenceChunker(32, 12).split_text(text) == ["One two. Three four. Five six.", "Five six. Seven eight. Nine ten."]
-    assert SentenceChunker(32, 8).split_text(text)[1] == "Seven eight. Nine ten.", "a sentence of nine characters does not fit"
-    assert SentenceChunker(6, 3, words).split_text(text) == ["One two. Three four. Five six.", "Five six. Seven eight. Nine ten."]
+    assert SentenceChunker(32, 12).split_text(text) == [
+        "One two. Three four. Five six.",
+        "Five six. Seven eight. Nine ten.",
+    ]
+    assert SentenceChunker(32, 8).split_text(text)[1] == "Seven eight. Nine ten.", (
+        "a sentence of nine characters does not fit"
+    )
+    assert SentenceChunker(6, 3, words).split_text(text) == [
+        "One two. Three four. Five six.",
+        "Five six. Seven eight. Nine ten.",
+    ]
 
 
 SIZES = {"size": st.integers(1, 40), "overlap": st.integers(0, 39)}
@@ -241,7 +294,11 @@ def test_windows_advance_within_their_limit(length, text, size, overlap):  # han
     for left, right in pairwise(spans):
         assert left[0] < right[0] and left[1] < right[1], "no window goes back, or lies in the one before"
     for start, end in spans:
-        assert length(text[start:end]) <= chunker.limit or len(regex.findall(r"\X", text[start:end])) == 1 or end - start == 1
+        assert (
+            length(text[start:end]) <= chunker.limit
+            or len(regex.findall(r"\X", text[start:end])) == 1
+            or end - start == 1
+        )
 
 
 def test_hang_03_advances_for_every_overlap():

@@ -1,8 +1,8 @@
 """What chunks of Markdown are packed from: blocks, each with the headings before it, and pieces of blocks.
 
-A block goes into a chunk whole where it fits. Where it does not, it comes in pieces, the largest that there are: the items of
-a list, the rows of a table (each part of it under its header again), lines of code, sentences; at last, words. Units and
-pieces are found one after the other as they are needed, and each part of the text is looked at once at each level.
+A block goes into a chunk whole where it fits. Where it does not, it comes in pieces, the largest that there are: the
+items of a list, the rows of a table (each part of it under its header again), lines of code, sentences; at last, words.
+Pieces are made as they are needed, and every part of the text is looked at once at each level.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from chunklab.chunkers.markdown import Block, Outline
 
 _LINE = re.compile("[^\n\r\u2028\u2029]*(?:\r\n|[\n\r\u2028\u2029]|\\Z)")
 _NOT_FIRST = "、。，．：；！？｡､」』）】》〉］…”’"  # what no line of Chinese or Japanese begins with
-_LONGEST_REPEAT = 2000  # characters of a table's header, for the same reason
+_LONGEST_REPEAT = 2000  # characters of a table's header: repeated in every part, a longer one would multiply the text
 
 
 class Unit(NamedTuple):
@@ -36,7 +36,8 @@ class Unit(NamedTuple):
 def units_of(read: Outline, first: int, last: int, start: int, body: int, end: int) -> list[Unit]:
     """The blocks from first to last - 1, those inside others aside, as units that together are text[start:end].
 
-    A heading goes with what follows it; so do lines that look like rows of the table below them, a header of several rows.
+    A heading goes with what follows it. So do lines that look like rows of the table below them: a header of several
+    rows.
     """
     places: list[tuple[int, int]] = []
     index = first
@@ -124,7 +125,7 @@ def _pieces(kind: str, unit: Unit, places: Sequence[int], repeat: str = "") -> l
 
 
 def _head(text: str, unit: Unit, block: Block, end: int) -> str:
-    """The beginning of a block, up to `end`, as the pieces of it repeat it: a table's header, a fence; if it is not too long."""
+    """The beginning of a block, as its pieces repeat it: a table's header, a fence; nothing if it is too long."""
     margin = text[unit.body : block.start] if unit.body == block.line else ""  # of an item, its mark; a quote's stays
     head = re.sub(r"[^\s>]", " ", margin) + text[unit.body + len(margin) : end].rstrip() + "\n"
     return head if len(head) <= _LONGEST_REPEAT else ""

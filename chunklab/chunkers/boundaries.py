@@ -1,14 +1,15 @@
 """Where sentences end.
 
-`sentence_spans` looks at every place where a sentence may end, a stop or a line end, and judges it by what stands around it:
-rules and short lists of abbreviations, no model, no training. It knows the stops of many scripts (。！？ and Arabic, Hindi,
-Armenian, Ethiopic ones), and most about English; German, French and other lists are small. Cost: one pass over the text,
-quick enough to forget about.
+`sentence_spans` looks at every place where a sentence may end, a stop or a line end, and judges it by what stands
+around it: rules and short lists of abbreviations, no model, no training. It knows the stops of many scripts (。！？ and
+Arabic, Hindi, Armenian, Ethiopic ones), and most about English; German, French and other lists are small. Cost: one
+pass over the text, quick enough to forget about.
 
 A line end ends a sentence where a blank line follows, where a heading, table row or fence ends or begins, and where the
-next line opens a list item. Where a stretch has no stop at all (notes, addresses, a list), every line is a sentence, except
-long ones that the next word would not have fitted in. In prose, a line end is taken for wrapping, unless the line looks like
-a heading: it stands at the head of its paragraph, the next word begins with a capital and would have fitted.
+next line opens a list item. Where a stretch has no stop at all (notes, addresses, a list), every line is a sentence,
+except long ones that the next word would not have fitted in. In prose, a line end is taken for wrapping, unless the
+line looks like a heading: it stands at the head of its paragraph, the next word begins with a capital and would have
+fitted.
 """
 
 from __future__ import annotations
@@ -27,23 +28,28 @@ _FREE, _ASKS, _QUOTED = frozenset(_FREE_STOPS), frozenset("!?‼⁇⁈⁉‽"), 
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _EMOJI = "\u2600-\u27bf\u2b50\ufe0f\u200d\U0001f000-\U0001faff\U000e0020-\U000e007f"
 _BLANK = rf"[^\S{_ENDS}]"
-_CLOSER = rf"[\"'”’»›‹」』)\]}}】）》〉］｝*_`⁰-⁹¹²³†‡]|(?<=[.!?…])[“‘«]|\[\d{{1,3}}\]|[ \xa0\u202f]»(?=[\s,.;:]|\Z)|</\w+>| ?[{_EMOJI}]+"
+_CLOSER = (
+    r"[\"'”’»›‹」』)\]}】）》〉］｝*_`⁰-⁹¹²³†‡]|(?<=[.!?…])[“‘«]|\[\d{1,3}\]|[ \xa0\u202f]»(?=[\s,.;:]|\Z)|</\w+>"
+    rf"| ?[{_EMOJI}]+"
+)
 CLOSERS = rf"(?:{_CLOSER})*+"
 
 WHITE = re.compile(rf"[\s{BOM}]*+")
 _LINE_END = re.compile(rf"(?>\r\n|[{_ENDS}]){_BLANK}*+")
 _EMPTY_LINE = re.compile(rf"(?>\r\n|[{_ENDS}])[\s{BOM}]*?[{_ENDS}]|\u2029")
 _ITEM = re.compile(
-    rf"(?:[-*+•‣◦▪●·]|\(?\d{{1,3}}[.)]|(?:\d{{1,3}}\.){{2,}}|\(?[A-Za-z]\)|[a-z]\.|[IVX]{{2,4}}\.|–|\#{{1,6}}){_BLANK}|\||```|~~~"
+    rf"(?:[-*+•‣◦▪●·–]|\(?\d{{1,3}}[.)]|(?:\d{{1,3}}\.){{2,}}|\(?[A-Za-z]\)|[a-z]\.|[IVX]{{2,4}}\.|\#{{1,6}}){_BLANK}"
+    r"|\||```|~~~"
 )
 _AFTER_QUOTE = re.compile("[とをはがにの的]|って|です|だ")  # what goes on with the sentence that a quotation stands in
 _UNDERLINE = re.compile(rf"([=~-])\1{{2,}}{_BLANK}*(?=[{_ENDS}]|\Z)")
 _WHOLE_LINE = re.compile(rf"\#{{1,6}}{_BLANK}|\||```|{_UNDERLINE.pattern}")
 _OPENERS = re.compile(rf"(?:{_BLANK}|[\"'“”‘’«»‹›„‚¿¡(\[{{「『（【《*_`>—–-])*+")
+_JOINT = re.compile("[-'’]")
 _WORD = re.compile(r"[^\W\d_]*")
 _NUMERAL = re.compile(  # "3." or "Table 3." at the head of a sentence
-    r"\W{0,4}(?:(?i:chapter|section|part|figure|table|step|item|article|appendix|annex|exhibit|example|question|lesson|scene|act"
-    r"|book|volume|rule|note)\s)?(?:\d{1,3}(?:\.\d{1,3})*|[^\W\d_]|[IVXLC]{1,6}|[ivxlc]{1,4})\Z"
+    r"\W{0,4}(?:(?i:chapter|section|part|figure|table|step|item|article|appendix|annex|exhibit|example|question|lesson"
+    r"|scene|act|book|volume|rule|note)\s)?(?:\d{1,3}(?:\.\d{1,3})*|[^\W\d_]|[IVXLC]{1,6}|[ivxlc]{1,4})\Z"
 )
 _LETTER = re.compile(r"[^\W\d_]")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\Z")
@@ -52,7 +58,8 @@ _MONTH = re.compile(r"Januar|Februar|März|April|Mai|Juni|Juli|August|September|
 _SAID = r"(?:said|says|asked|cried|replied|answered|shouted|whispered|called|exclaimed|yelled|added|thought|muttered)\b"
 _HE_SAID = re.compile(rf"(?:(?:he|she|they|we|it) )?{_SAID}")
 _NAME_SAID = re.compile(
-    rf"(?:I|(?!(?:He|She|We|They|It|You|The|Then|Nobody)\b)(?:(?:Mr|Mrs|Ms|Dr|Prof)\. )?[A-Z][\w’'-]+(?: [A-Z][\w’'-]+)?) {_SAID}"
+    r"(?:I|(?!(?:He|She|We|They|It|You|The|Then|Nobody)\b)(?:(?:Mr|Mrs|Ms|Dr|Prof)\. )?[A-Z][\w’'-]+"
+    rf"(?: [A-Z][\w’'-]+)?) {_SAID}"
 )
 _DAY_OR_ZONE = re.compile(r"(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?\b|[A-Z]{2,4}\b")
 
@@ -63,45 +70,55 @@ def _set(words: str) -> frozenset[str]:
 
 # Abbreviations without their last dot, six letters at most. Those with a capital are abbreviations with a capital only.
 _NEVER_LAST = _set(
-    "Mr Mrs Ms Messrs Mx Dr Prof Rev Hon Fr Sen Rep Gov Gen Col Maj Capt Cmdr Lt Sgt Cpl Pvt Adm Pres Supt Asst Assoc Atty Dist Mme Mlle Sra Sig Dott"
-    " Hr Dipl Ing EE vs cf viz incl excl bzw evtl ggf inkl vgl sog geb med phil rer nat jur डॉ"
+    "Mr Mrs Ms Messrs Mx Dr Prof Rev Hon Fr Sen Rep Gov Gen Col Maj Capt Cmdr Lt Sgt Cpl Pvt Adm Pres Supt Asst Assoc"
+    " Atty Dist Mme Mlle Sra Sig Dott Hr Dipl Ing EE vs cf viz incl excl bzw evtl ggf inkl vgl sog geb med phil rer"
+    " nat jur डॉ"
 )
 _BEFORE_NUMBER = _set(
-    "no nos nr n° fig figs abb vol vols p pp ch chap sec secs sect sects eq eqs art arts abs ref refs tab tel ext op para pt pts max min ca"
-    " approx circa est arr dep pop ver ll vv env str rm apt tbl ft hr hrs lb lbs etc usw Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon"
-    " Tue Tues Wed Thu Thur Thurs Fri Sat Sun"
+    "no nos nr n° fig figs abb vol vols p pp ch chap sec secs sect sects eq eqs art arts abs ref refs tab tel ext op"
+    " para pt pts max min ca approx circa est arr dep pop ver ll vv env str rm apt tbl ft hr hrs lb lbs etc usw Jan"
+    " Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs Fri Sat Sun"
 )
 _MAY_BE_LAST = _set(
-    "Inc Ltd Co Corp Bros LLC Plc GmbH Jr Sr St Ste Ave Blvd Rd Sq Mt Ft Dept Univ Assn Esq Mio Mrd UU al ed eds av Ph.D M.Sc B.Sc"
+    "Inc Ltd Co Corp Bros LLC Plc GmbH Jr Sr St Ste Ave Blvd Rd Sq Mt Ft Dept Univ Assn Esq Mio Mrd UU al ed eds av"
+    " Ph.D M.Sc B.Sc"
 )
 _ABBREVIATIONS = frozenset(word.lower() for word in _NEVER_LAST | _BEFORE_NUMBER | _MAY_BE_LAST)
 _LABELS = _set(
-    "vitamin hepatitis influenza plan option appendix annex section part group type class grade figure table team step case"
-    " exhibit schedule panel level unit hall model version category page chapter item line row column room gate"
+    "vitamin hepatitis influenza plan option appendix annex section part group type class grade figure table team"
+    " step case exhibit schedule panel level unit hall model version category page chapter item line row column room"
+    " gate"
 )
 _STARTERS = _set(
-    "The This That These Those It He She They We You There Here A An In On At For From By With As If When While After Before Since"
-    " Because Although Though However But And So Then Thus Therefore Meanwhile Moreover Also Its His Her Their Our My Your I What"
-    " Who Why How Where Which Some Many Most All Both Each Every Not Nobody Everyone Everything Now Later Today Yesterday Tomorrow"
-    " Last Next Once Until During Despite Let Please Another Such Do Did Does Is Are Was Were Can Could Will Would Should Have Has"
-    " Had Der Die Das Ein Eine Er Sie Es Wir Ich Dann Danach Aber Und Im Il Elle Ils Elles Nous Vous Le La Les Un Une Ce El Los Las"
+    "The This That These Those It He She They We You There Here A An In On At For From By With As If When While After"
+    " Before Since Because Although Though However But And So Then Thus Therefore Meanwhile Moreover Also Its His Her"
+    " Their Our My Your I What Who Why How Where Which Some Many Most All Both Each Every Not Nobody Everyone"
+    " Everything Now Later Today Yesterday Tomorrow Last Next Once Until During Despite Let Please Another Such Do Did"
+    " Does Is Are Was Were Can Could Will Would Should Have Has Had Der Die Das Ein Eine Er Sie Es Wir Ich Dann Danach"
+    " Aber Und Im Il Elle Ils Elles Nous Vous Le La Les Un Une Ce El Los Las"
 )
 _OPEN_WORDS = _set(
-    "a an the of to in on at for from by with and or as is are was were be been has have had that which who whose if than into onto"
-    " over under its his her their our my your not und der die das den dem et de la le les des y el"
+    "a an the of to in on at for from by with and or as is are was were be been has have had that which who whose if"
+    " than into onto over under its his her their our my your not und der die das den dem et de la le les des y el"
 )
 
 
-# A stop with all that belongs to it, or a line end; then white space. What cannot end a sentence is passed over right here,
-# because here it costs least: a stop before a letter or digit (3.5, a.b), a line end before a word in lower case. Group 1 is
-# most of English prose, and certain: a word that is no abbreviation, a stop, a capital. Group 2 is the white space of others.
-_SHORT = "".join(rf"(?<!{word}\.)" for word in sorted(_NEVER_LAST | _MAY_BE_LAST) if re.search("[a-z]{4}$|^[a-z]{2,3}$", word))
-_PLAIN_WORD = rf"(?:(?<=[a-z]{{4}}\.)|(?<=[ \n][a-z]{{3}}\.)|(?<=[ \n][a-z]{{2}}\.)){_SHORT}[\"”]?|(?<=\w[!?])|(?<=[)\]%]\.)|(?<=\w \.)"
-_CANDIDATE = re.compile(
-    rf"[{STOPS}{_ENDS}](?:((?:{_PLAIN_WORD}|(?<=\d{{4}}\.))[ \n]\n?(?=[A-Z][a-z ’']))"
-    rf"|(?:(?<=[{_ENDS}])(?!(?:(?<=\r)\n)?+{_BLANK}*+[a-z](?![.)]\s))"
-    rf"|(?<![{_ENDS}])(?:(?<=[{_FREE_STOPS}])|(?![0-9A-Za-z/]))(?:[{STOPS}]|{_CLOSER})*+)({WHITE.pattern}))"
+# A stop with all that belongs to it, or a line end; then white space. What cannot end a sentence is passed over right
+# here, because here it costs least: a stop before a letter or digit (3.5, a.b), a line end before a word in lower case.
+# Group 1 is most of English prose, and certain: a word that is no abbreviation, a stop, a capital. Group 2 is a full
+# stop between such words in lower case. Group 3 is the white space of all others.
+_SHORT = "".join(
+    rf"(?<!{word}\.)" for word in sorted(_NEVER_LAST | _MAY_BE_LAST) if re.search("[a-z]{4}$|^[a-z]{2,3}$", word)
 )
+_LONG = "".join(rf"(?<!{word}\.)" for word in sorted(_ABBREVIATIONS) if re.search("[a-z]{5}$", word))
+_CERTAIN = (
+    rf"(?:(?:(?<=[a-z]{{4}}\.)|(?<=[ \n][a-z]{{3}}\.)|(?<=[ \n][a-z]{{2}}\.)){_SHORT}[\"”]?"
+    r"|(?<=\w[!?])|(?<=[)\]%]\.)|(?<=\w \.)|(?<=\d{4}\.))[ \n]\n?(?=[A-Z][a-z ’'])"
+)
+_LOWER = rf"(?:(?<=[a-z]{{5}}\.){_LONG}|(?<=\d{{4}}\.)) (?=[a-z]{{2}})"
+_BREAK = rf"(?<=[{_ENDS}])(?!(?:(?<=\r)\n)?+{_BLANK}*+[a-z](?![.)]\s))"
+_STOP = rf"(?<![{_ENDS}])(?:(?<=[{_FREE_STOPS}])|(?![0-9A-Za-z/]))(?:[{STOPS}]|{_CLOSER})*+"
+_CANDIDATE = re.compile(rf"[{STOPS}{_ENDS}](?:({_CERTAIN})|({_LOWER})|(?:{_BREAK}|{_STOP})({WHITE.pattern}))")
 
 
 def sentence_spans(text: str) -> list[Span]:
@@ -121,30 +138,31 @@ def sentence_spans(text: str) -> list[Span]:
     ['Dr. Lind paid $3.50. ', '"Really?" I asked.']
     """
     start, size = WHITE.match(text).end(), len(text)
-    edges, line, end, stopped = [0], start, size, False
+    edges, line, last, closed = [0], start, size, False
     for match in _CANDIDATE.finditer(text, start):
         place, after = match.span()
         if after == size:
-            end, stopped = place, text[place] not in _ENDS
+            last, closed = place, text[place] not in _ENDS
             break
-        if match.lastindex == 1:
-            cut, stopped = after, True
+        if match.lastindex < 3:
+            ends = stopped = match.lastindex == 1 or _begins_lower(text, start)
         elif text[place] in _ENDS:
-            cut, stopped = after if _divides(text, line, place, after) else 0, False
+            ends, stopped = _divides(text, line, place, after), False
+            line = line if ends else after
         else:
-            cut, stopped = after if _ends_sentence(text, start, place, match.start(2), after) else 0, True
-        if text[after] > "\u02ff" and cut:
-            cut = last_boundary(text, start, after)
-        if cut > place:  # or else the stop is one character with what follows
-            if line > start or not stopped or text[start] in _SPECIAL:
-                edges += _ended_lines(text, start, place, stopped)
-            edges.append(cut)
-            start = line = cut
-        elif not stopped:
-            line = after
-        stopped = False
+            ends = stopped = _ends_sentence(text, start, place, match.start(3), after)
+        if not ends:
+            continue
+        if text[after] > "\u02ff":
+            after = last_boundary(text, start, after)
+            if after <= place:  # the stop is one character with what follows
+                continue
+        if line > start or not stopped or text[start] in _SPECIAL:
+            edges += _ended_lines(text, start, place, stopped)
+        edges.append(after)
+        start = line = after
     if start < size:
-        edges += _ended_lines(text, start, end, stopped)
+        edges += _ended_lines(text, start, last, closed)
     return list(pairwise([*edges, size])) if start < size else []
 
 
@@ -164,7 +182,7 @@ def _divides(text: str, line: int, gap: int, after: int) -> bool:
 
 
 def _ended_lines(text: str, start: int, end: int, stopped: bool) -> list[int]:
-    """The line ends that end a sentence in text[start:end], which holds no other end of one: where the next lines begin.
+    """The line ends that end a sentence in text[start:end], which holds no other end of one: where the next begin.
 
     In prose, which ends with a stop, a comma or a dash, they are those of headings at its head.
     """
@@ -176,7 +194,9 @@ def _ended_lines(text: str, start: int, end: int, stopped: bool) -> list[int]:
     for match in _LINE_END.finditer(text, start, end):
         left, right = match.span()
         if not _UNDERLINE.match(text, right):
-            ended = _is_heading(text, first, left, right, longest) if prose else _is_note(text, first, left, right, longest)
+            ended = (
+                _is_heading(text, first, left, right, longest) if prose else _is_note(text, first, left, right, longest)
+            )
             if (ended and text[left - 1] != ".") or _WHOLE_LINE.match(text, first):  # that full stop has been judged
                 cuts.append(last_boundary(text, first, right))
             elif prose:
@@ -259,10 +279,15 @@ def _full_stop_ends(text: str, start: int, place: int, head: int) -> bool:
     if text[place - 1].isspace():
         return word in _STARTERS if text[place - 2] == "." else not lower
     token = text[max(start, place - 24) : place].split()[-1]
-    token = re.split("[-'’]", token.lstrip("([{\"'“‘«„¿¡*_`—–"))[-1]
+    token = _JOINT.split(token.lstrip("([{\"'“‘«„¿¡*_`—–"))[-1]
     plain = token.lower()
     if lower:
-        return _begins_lower(text, start) and (len(token) > 1 or token.isdigit()) and "." not in token and plain not in _ABBREVIATIONS
+        return (
+            _begins_lower(text, start)
+            and (len(token) > 1 or token.isdigit())
+            and "." not in token
+            and plain not in _ABBREVIATIONS
+        )
     if plain in ("a.m", "p.m"):
         return not _DAY_OR_ZONE.match(text, head)
     if len(token) == 1 and token.isalpha() and token < "\u2e80":
@@ -284,6 +309,8 @@ def _full_stop_ends(text: str, start: int, place: int, head: int) -> bool:
 
 def _begins_lower(text: str, start: int) -> bool:
     """Whether the first letter of a sentence is in lower case: then its writer may begin the next one so, too."""
+    if "a" <= text[start] <= "z" and text[start + 1].islower():
+        return True
     letter = _LETTER.search(text, start, start + 200)
     return letter is not None and _is_lower(text, letter.start())
 

@@ -9,9 +9,10 @@ tree-sitter's users (LlamaIndex, semantic-text-splitter). Cost: one parse; no mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from chunklab.chunk import BOM, Chunk, Chunker, Span, check_choice, check_text, hard_cut, is_blank
+from chunklab.chunk import BOM, Chunk, Chunker, Span, check_choice, check_text, hard_cut, is_blank, trim
 from chunklab.chunkers.fixed import fixed_spans
 from chunklab.chunkers.sentence import last_that_fits
 from chunklab.chunkers.syntax import GRAMMARS, Part, Source
@@ -36,81 +37,104 @@ def code_spans(text: str, size: int, language: str = "python", length: Length = 
     >>> [text[start:end] for start, end in code_spans(text, 30)]
     ['def f():\\n    return 1\\n\\n\\n', 'def g():\\n    return 2\\n']
     """
-    return [(start, end) for start, end, _ in code_pieces(text, size, language, length)]
+    return [(piece.start, piece.end) for piece in code_pieces(text, size, language, length)]
 
 
-def code_pieces(
-    text: str, size: int, language: str, length: Length = len
-) -> list[tuple[int, int, tuple[str, ...]]]:
-    """What `code_spans` gives, each span with its context: the first lines of the classes and functions around it."""
+@dataclass
+class Piece:
+    """A chunk to be: its place, and the first lines of the classes and functions that it stands in."""
+
+    start: int
+    end: int
+    context: tuple[str, ...]
+
+
+def code_pieces(text: str, size: int, language: str, length: Length = len) -> list[Piece]:
+    """What `code_spans` gives, each with its context."""
     if is_blank(text):
         return []
-    fits = fitting(text, size, length)
-    source = Source(text, language)
-    parts = list(packed(source, source.whole, size, length, fits))
-    spans = with_white_space(text, [(part.start, part.end) for part in parts], size, length, fits)
-    return [(start, end, part.context) for (start, end), part in zip(spans, parts, strict=True)]
+    packing = Packing(Source(text, language), size, length)
+    packing.pack(packing.source.whole)
+    packing.fill(len(text))
+    return packing.pieces
 
 
-def packed(source: Source, part: Part, size: int, length: Length, fits: Fits) -> Iterator[Part]:
-    """Divide a part until its parts fit, and put neighbours together that fit together.
+class Packing:
+    """Divides a source until its parts fit, and puts neighbours together that fit together.
+
+    White space goes to the chunk before it, and only what does not fit to the chunk after. It is left out where it fits into
+    neither: a whole function is worth more than the blank line below.
 
     Args:
         source: the source code.
-        part: what to divide.
         size: the longest chunk, in units of `length`.
         length: measures a text.
-        fits: whether the text from one place to another is short enough.
-
-    Yields:
-        The chunks to be, in order, without blank lines at their edges.
     """
-    if fits(part.start, part.end):
-        yield part
-    elif not part.how:
-        yield from _cut_word(source.text, part, size, length, fits)
-    else:
-        parts = joined(source.parts(part), fits)
+
+    def __init__(self, source: Source, size: int, length: Length) -> None:
+        self.source, self.size, self.length = source, size, length
+        self.fits = fitting(source.text, size, length)
+        self.pieces: list[Piece] = []
+
+    def pack(self, part: Part) -> None:
+        """Make chunks of a part, in order."""
+        if self.fits(part.start, self.source.next_start(part.end)):
+            self._group([part])
+        elif part.how:
+            self._group(joined(self.source.parts(part), self.fits))
+        else:
+            self._cut_word(part)
+
+    def _group(self, parts: list[Part]) -> None:
+        """Make chunks of parts, those that are too long apart, the others together with the white space behind them."""
+        stops = [*(part.start for part in parts[1:]), self.source.next_start(parts[-1].end)]
         first = 0
         while first < len(parts):
-            start = parts[first].start
-            last = last_that_fits(lambda k: not fits(start, parts[k].end), len(parts), first, 0)  # noqa: B023
-            if last > first:
-                yield parts[first]._replace(end=parts[last].end)
+            part, last = parts[first], first
+            if self.fits(part.start, part.end):
+                place = self.fill(part.start)
+                start = place if self.fits(place, part.end) else part.start
+                last = last_that_fits(lambda k: not self.fits(start, stops[k]), len(parts), first, 0)  # noqa: B023
+                self.pieces.append(Piece(start, parts[last].end, part.context))
             else:
-                yield from packed(source, parts[first], size, length, fits)
+                self.pack(part)
             first = last + 1
+
+    def fill(self, stop: int) -> int:
+        """Give the white space up to `stop` to the last chunk, as much as fits; says where the rest of it begins."""
+        if not self.pieces:
+            return int(self.source.text.startswith(BOM))
+        last = self.pieces[-1]
+        room = stop if self.fits(last.start, stop) else hard_cut(self.source.text, last.start, self.size, self.length)
+        last.end = max(last.end, min(room, stop))
+        return last.end
+
+    def _cut_word(self, part: Part) -> None:
+        """A word that is too long, cut at characters; if only its indentation makes it so, without that."""
+        text, first = self.source.text, trim(self.source.text, part.start, part.end)[0]
+        if self.fits(first, part.end):
+            return self._group([part._replace(start=first)])
+        start = self.fill(part.start)
+        for left, right in fixed_spans(text[start : part.end], self.size, 0, self.length):
+            self.pieces.append(Piece(start + left, start + right, part.context))
 
 
 def joined(parts: list[Part], fits: Fits) -> list[Part]:
     """The parts, each header and comment with the part that it opens, and each bracket with the part that it closes.
 
-    They stand apart only where a part fits without them, and not with them: a whole function is worth more.
+    They stand apart only where they do not fit together, and that keeps a function whole.
     """
     together: list[Part] = []
     for part in parts:
         if together and (part.closes or together[-1].opens):
             last = together[-1]
             main = last if part.closes else part
-            if fits(last.start, part.end) or not fits(main.start, main.end):
+            apart = part.closes or part.defines or last.opens == "comment"
+            if fits(last.start, part.end) or not (apart and fits(main.start, main.end)):
                 together[-1] = main._replace(start=last.start, end=part.end, context=last.context, closes=False)
                 continue
         together.append(part)
     return together
-
-
-def with_white_space(text: str, spans: list[Span], size: int, length: Length, fits: Fits) -> list[Span]:
-    """The spans, with the white space between them: it goes to the one before, and what does not fit, to the one after."""
-    starts, ends = [start for start, _ in spans], [end for _, end in spans]
-    begin = int(text.startswith(BOM))
-    for k in range(len(spans) + 1):
-        left, right = ends[k - 1] if k else begin, starts[k] if k < len(spans) else len(text)
-        if left < right and k:
-            left = right if fits(starts[k - 1], right) else min(right, hard_cut(text, starts[k - 1], size, length))
-            left = ends[k - 1] = max(left, ends[k - 1])
-        if left < right and k < len(spans) and fits(left, ends[k]):
-            starts[k] = left
-    return list(zip(starts, ends, strict=True))
 
 
 def fitting(text: str, size: int, length: Length) -> Fits:
@@ -127,16 +151,6 @@ def fitting(text: str, size: int, length: Length) -> Fits:
         return length(text[start:end]) <= size
 
     return fits
-
-
-def _cut_word(text: str, part: Part, size: int, length: Length, fits: Fits) -> Iterator[Part]:
-    """A word that is too long, cut at characters; if only its indentation makes it so, without that."""
-    first = part.end - len(text[part.start : part.end].lstrip())
-    if part.start < first and fits(first, part.end):
-        yield part._replace(start=first)
-        return
-    for start, end in fixed_spans(text[part.start : part.end], size, 0, length):
-        yield part._replace(start=part.start + start, end=part.start + end)
 
 
 class CodeChunker(Chunker):
@@ -185,8 +199,9 @@ class CodeChunker(Chunker):
         if not isinstance(doc_id, str):
             raise ValueError(f"doc_id={doc_id!r:.80}: must be a str")
         pieces = code_pieces(check_text(text), self._chunk_size, self._language, self._length_function)
-        total = len(pieces)
-        return [
-            Chunk(text[start:end], start, end, doc_id, f"{doc_id}_{k}", None, k, total, {"context": list(context)} if context else {})
-            for k, (start, end, context) in enumerate(pieces)
-        ]
+        chunks = []
+        for index, piece in enumerate(pieces):
+            metadata = {"context": list(piece.context)} if piece.context else {}
+            place = (text[piece.start : piece.end], piece.start, piece.end)
+            chunks.append(Chunk(*place, doc_id, f"{doc_id}_{index}", None, index, len(pieces), metadata))
+        return chunks

@@ -1,4 +1,4 @@
-"""Chunks into a CSV file, for a spreadsheet, or for the upload to a knowledge base, where a person looks at them first."""
+"""Chunks in a CSV file: what a person can look at in a spreadsheet, and what a knowledge base takes for an upload."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def write_csv(chunks: Iterable[Chunk], path: str | os.PathLike[str]) -> None:
     """Write chunks into a CSV file, ready for a spreadsheet or for the upload to a knowledge base.
 
     The columns are document, id, path (the headings, a list in JSON), text, start, end, words. It is UTF-8 with a byte
-    order mark, without which Excel takes it for something else; Python reads it with encoding="utf-8-sig". A cell that a
-    spreadsheet would take for a formula, because it begins with = + - @ or white space, is given an apostrophe before it:
-    a file of a stranger must not calculate (or call) anything. The file is written whole or not at all.
+    order mark, without which Excel takes it for something else; Python reads it with encoding="utf-8-sig". A cell that
+    a spreadsheet would take for a formula, since it begins with = + - @, a tab or a line end, has an apostrophe before
+    it: what a stranger wrote must not calculate, or call, anything. The file is written whole or not at all.
 
     Args:
         chunks: of one document or of many; those of other chunkers have no path.
@@ -29,7 +29,8 @@ def write_csv(chunks: Iterable[Chunk], path: str | os.PathLike[str]) -> None:
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     file = Path(folder, "chunks.csv")
-    ...     write_csv([Chunk("# Cats\\n\\nThey purr.", 0, 18, "pets.md", "pets.md_0", metadata={"path": ["Cats"]})], file)
+    ...     chunk = Chunk("# Cats\\n\\nThey purr.", 0, 18, "pets.md", "pets.md_0", metadata={"path": ["Cats"]})
+    ...     write_csv([chunk], file)
     ...     print(file.read_text(encoding="utf-8-sig"))
     document,id,path,text,start,end,words
     pets.md,pets.md_0,"[""Cats""]","# Cats

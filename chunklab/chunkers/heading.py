@@ -1,9 +1,9 @@
 """Heading chunking: Markdown cut by topic, as the author of a knowledge base would cut it by hand.
 
-For manuals, handbooks and wikis, where a heading says what the text below it is about. A topic (a heading and the text up to
-the next one) is a chunk; small neighbours under one parent share a chunk; a topic that is too long for one goes on in further
-chunks, each under its heading "– cont'd". Tables, code blocks and paragraphs stay whole where they fit. After a script that
-an author of knowledge bases uses, with headings as CommonMark defines them. Cost: one pass; no model.
+For manuals, handbooks and wikis, where a heading says what the text below it is about. A topic (a heading and the text
+up to the next one) is a chunk; small neighbours under one parent share a chunk; a topic that is too long goes on in
+further chunks, each under its heading "– cont'd". Tables, code blocks and paragraphs stay whole where they fit. After a
+script that an author of knowledge bases uses; headings are those of CommonMark. Cost: one pass; no model.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from chunklab.chunk import Chunk, Chunker, Span, check_size, check_text, hard_cut, is_blank, trim
 from chunklab.chunkers.blocks import Unit, smaller, units_of
-from chunklab.chunkers.markdown import Outline, outline, raw_title
+from chunklab.chunkers.markdown import Outline, Section, outline, raw_title
 from chunklab.chunkers.words import count_words
 
 _KEPT_WHOLE = {"paragraph", "code", "table", "html", "item", "row"}
-_INDENTED = {"code", "line", "item", "list", "quote", "table", "row"}  # where they open a chunk, indentation means something
+_INDENTED = {"code", "line", "item", "list", "quote", "table", "row"}  # where indentation means something
 _SHORT = 200  # characters of a header that may be repeated for each row
 _LONGEST_TITLE = 300  # characters: it is repeated in every chunk of its topic, so a longer one would multiply the text
 
@@ -77,10 +77,10 @@ def topics(read: Outline, sizes: Sizes, top: int = 0) -> list[Group]:
     for belong in (_belong, _belong_for_want_of_better):
         joined = groups[:1]
         for group in groups[1:]:
-            if joined[-1].whole and len(read.sections[group.first].path) == len(read.sections[top].path) + 1 and (
-                belong(read, sizes, joined[-1], group, joined[-1].first == top)
-            ):
-                joined[-1] = Group(joined[-1].first, group.last, group.whole)
+            last = joined[-1]
+            is_child = len(read.sections[group.first].path) == len(read.sections[top].path) + 1
+            if last.whole and is_child and belong(read, sizes, last, group, last.first == top):
+                joined[-1] = Group(last.first, group.last, group.whole)
             else:
                 joined.append(group)
         groups = joined
@@ -203,10 +203,10 @@ def _opening(read: Outline, sizes: Sizes, unit: Unit) -> tuple[str, int]:
 
 
 def _continued(read: Outline, sizes: Sizes, section: int) -> str:
-    """A section's continuation heading. One that takes more than two thirds of a chunk is cut to a third, or left out."""
+    """A section's continuation heading; one of more than two thirds of a chunk is cut to a third, or left out."""
     heading = read.blocks[read.sections[section].block]
-    heading = heading._replace(end=min(heading.end, heading.start + 2 * _LONGEST_TITLE))  # no more of a long one is needed
-    marks, title = "#" * heading.level + " ", raw_title(read.text, heading)
+    end = min(heading.end, heading.start + 2 * _LONGEST_TITLE)  # no more of it is needed
+    marks, title = "#" * heading.level + " ", raw_title(read.text, heading._replace(end=end))
     if len(title) > _LONGEST_TITLE or 3 * count_words(marks + title + sizes.continuation) > 2 * sizes.most:
         room = sizes.most // 3 - count_words(marks + "…" + sizes.continuation)
         if room < 1:
@@ -252,15 +252,9 @@ def _trimmed(text: str, part: Part) -> Part:
 def _metadata(read: Outline, sizes: Sizes, part: Part) -> dict[str, Any]:
     """What there is to say about a chunk: see `HeadingChunker`."""
     first, last = bisect_right(read.starts, part.start) - 1, bisect_left(read.starts, part.end)
+    inside = [section for section in read.sections[first:last] if section.level]
     words = read.words.between(part.start, part.end) + (count_words(part.added) if part.added else 0)
-    path = read.sections[first].path
-    inside = [section for section in read.sections[first:last] if section.level] if last > first + 1 else ()
-    if inside:
-        ends = [*(section.start for section in inside[1:]), part.end]
-        speaks = (read.words.between(section.body, max(section.body, end)) for section, end in zip(inside, ends, strict=True))
-        silent = read.words.between(part.start, inside[0].start) == 0
-        path = next((section.path for section, says in zip(inside, speaks, strict=True) if says), inside[-1].path if silent else path)
-    metadata: dict[str, Any] = {"path": list(path), "words": words}
+    metadata: dict[str, Any] = {"path": list(_path(read, part, read.sections[first], inside)), "words": words}
     if len(inside) > 1:
         metadata["paths"] = [list(section.path) for section in inside]
     if part.added:
@@ -272,14 +266,24 @@ def _metadata(read: Outline, sizes: Sizes, part: Part) -> dict[str, Any]:
     return metadata
 
 
+def _path(read: Outline, part: Part, first: Section, inside: list[Section]) -> list[str]:
+    """The path of a chunk's first topic with text in it; text before all headings has none, and counts last."""
+    if not inside or inside == [first]:
+        return first.path
+    ends = [*(section.start for section in inside[1:]), part.end]
+    for section, end in zip(inside, ends, strict=True):
+        if read.words.between(section.body, max(section.body, end)):
+            return section.path
+    return inside[-1].path if inside and not read.words.between(part.start, inside[0].start) else first.path
+
+
 class HeadingChunker(Chunker):
     """Markdown by topic.
 
     A chunk begins with a heading where it can, and has from `min_words` to `max_words` words; up to `extended_words` to
     keep a topic, a paragraph, a table or a code block whole. Only a table's row and its header are kept whole beyond
-    that. What does not begin with its heading begins with a continuation heading: there `text` is what is in
-    metadata["added"] and then the text from `start` to `end`. A table that is cut repeats its header there, a code block
-    the line of its fence.
+    that. What does not begin with its heading begins with a continuation heading: there `text` is metadata["added"],
+    and then the text from `start` to `end`. A table that is cut also repeats its header there, a code block its fence.
 
     The metadata of a chunk:
         path: the titles of the headings over its first text, a list, the outermost first.
@@ -330,7 +334,8 @@ class HeadingChunker(Chunker):
 
     def split_text(self, text: str) -> list[str]:
         """The chunks' texts alone, with their continuation headings."""
-        return [part.added + text[part.start : part.end] for part in heading_parts(outline(check_text(text)), self._sizes)]
+        parts = heading_parts(outline(check_text(text)), self._sizes)
+        return [part.added + text[part.start : part.end] for part in parts]
 
     def chunk(self, text: str, doc_id: str = "doc") -> list[Chunk]:
         """Cut one text: see the class for what is in the metadata.

@@ -1,15 +1,15 @@
 """Markdown, read once: its blocks, and the sections that its headings make, with their places in the text.
 
-What is a heading is CommonMark's to say (commonmark.org), and it is not said in a regular expression: a "#" in code, in a
-comment or in front matter is none, a line of dashes below a text makes it one. So a parser that keeps to the specification
-reads the text: pulldown-cmark, through pyromark. It gives places in bytes; here they are in characters. Cost: one pass, and
-that grows linearly on hostile text too.
+What is a heading is CommonMark's to say (commonmark.org), and no regular expression can: a "#" in code, in a comment or
+in front matter is none, a line of dashes under a text makes it one. So a parser that keeps to the specification reads
+the text: pulldown-cmark, through pyromark. It gives places in bytes; here they are in characters. Cost: one pass, and
+its time grows linearly on hostile text too.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from pyromark import Options, events_with_range
@@ -22,18 +22,16 @@ _KINDS = {
     "CodeBlock": "code", "HtmlBlock": "html", "Table": "table", "TableRow": "row",
 }  # fmt: skip
 _CONTAINERS = {"quote", "list", "item"}
-_DEEPEST = 100  # blocks inside more blocks than this are not told apart, or a text of ">" alone would fill the memory
+_DEEPEST = 100  # quotes and lists inside more than this are not told apart: a text of ">" alone would fill the memory
 _LINE_END = re.compile("\r\n|[\n\r\u2028\u2029]")
 _OTHER_LINE_END = re.compile("\r(?!\n)|[\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_COMMENTS = r"(?>#.*\s+)*+"
-_FRONT = re.compile(
-    rf"---[ \t]*\r?\n(?={_COMMENTS}(?:[\w\"'.][^:\n]*:\s|---))|\+\+\+[ \t]*\r?\n(?={_COMMENTS}(?:[\w\"'.-]+[ \t]*=|\[|\+\+\+))"
+_YAML_END = r"(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)"
+_YAML_LINE = r"(?:[ \t#\]}-].*|[\w\"'.][^:\n]*:.*|[ \t\r]*)\n"
+_FRONT_MATTER = re.compile(
+    rf"---[ \t]*\r?\n(?=(?>#.*\s+)*+(?:[\w\"'.][^:\n]*:\s|---))(?>(?!{_YAML_END}){_YAML_LINE})*+{_YAML_END}"
+    r"|\+\+\+[ \t]*\r?\n(?>(?!\+\+\+).*\n)*+\+\+\+[ \t]*(?:\r?\n|\Z)"
 )
-_FRONT_END = {
-    "-": re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE),
-    "+": re.compile(r"^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE),
-}
 _LITERAL = r"pre|script|style|textarea"
 _LITERAL_TAG = re.compile(rf"^[ \t>*+\d.)-]*<({_LITERAL})(?=[ \t\r>]|$)|</({_LITERAL})>", re.MULTILINE | re.IGNORECASE)
 _CLOSING_MARKS = re.compile(r"(?:\A|(?<=[ \t]))#+\Z")
@@ -107,7 +105,7 @@ def parse(text: str) -> list[Block]:
     """
     source, begin = _source(text)
     found: list[tuple[str, int, int, int]] = []  # kind, start, end, level
-    titles: dict[int, str] = {}
+    titles: dict[int, list[str]] = {}
     around: list[int] = []  # where the containers end that the next block may be inside of
     title_end = 0
     for event, place in events_with_range(source, options=Options.ENABLE_TABLES):
@@ -128,7 +126,7 @@ def parse(text: str) -> list[Block]:
                     level = int(tag["CodeBlock"] != "Indented")
                 found.append((kind, start, end, level))
         elif title_end and place["start"] < title_end:
-            titles[len(found) - 1] = titles.get(len(found) - 1, "") + _spoken(event)
+            titles.setdefault(len(found) - 1, []).append(_spoken(event))
     return _blocks(text, source, begin, found, titles)
 
 
@@ -149,10 +147,10 @@ def _source(text: str) -> tuple[str, int]:
         source.encode()
     except UnicodeEncodeError:
         source = _SURROGATE.sub("\ufffd", source)
-    front = _FRONT.match(source)
-    if front and (end := _FRONT_END[source[0]].search(source, front.end())):
-        begin += end.end()
-        source = source[end.end() :]
+    front = _FRONT_MATTER.match(source)
+    if front:
+        begin += front.end()
+        source = source[front.end() :]
     return (_with_one_literal_tag(source) if "</" in source else source), begin
 
 
@@ -162,7 +160,8 @@ def _with_one_literal_tag(source: str) -> str:
     `<pre>` may end at `</SCRIPT>`, says CommonMark; the parser waits for `</pre>`. So it is given `</pre>   `.
     """
     names = {tag[1] or tag[2] for tag in _LITERAL_TAG.finditer(source)}
-    return _LITERAL_TAG.sub(_as_pre, source) if len(names) > 1 or any(not name.islower() for name in names) else source
+    alike = len(names) < 2 and all(name.islower() for name in names)
+    return source if alike else _LITERAL_TAG.sub(_as_pre, source)
 
 
 def _as_pre(tag: re.Match) -> str:
@@ -171,9 +170,9 @@ def _as_pre(tag: re.Match) -> str:
 
 
 def _blocks(
-    text: str, source: str, begin: int, found: list[tuple[str, int, int, int]], titles: dict[int, str]
+    text: str, source: str, begin: int, found: list[tuple[str, int, int, int]], titles: dict[int, list[str]]
 ) -> list[Block]:
-    """The blocks that were found, with their places in characters of the text; the parser gave them in bytes of UTF-8."""
+    """The blocks that were found, with their places in characters of the text; the parser gave bytes of UTF-8."""
     data = np.frombuffer(source.encode(), np.uint8)
     starts, ends = (np.fromiter((row[k] for row in found), np.int64, len(found)) for k in (1, 2))
     after = np.maximum(np.searchsorted(starts, ends), np.arange(1, len(found) + 1))
@@ -185,7 +184,8 @@ def _blocks(
     places = ((column + begin).tolist() for column in columns)
     kinds, levels = [row[0] for row in found], [row[3] for row in found]
     blocks = list(map(Block, kinds, *places, after.tolist(), levels))
-    for index, title in titles.items():
+    for index, pieces in titles.items():
+        title = "".join(pieces)
         title = raw_title(text, blocks[index]) if "</pre>" in title else " ".join(title.split())
         blocks[index] = blocks[index]._replace(title=title)
     return blocks
@@ -217,7 +217,8 @@ def sections(text: str, blocks: list[Block]) -> list[Section]:
         blocks: what `parse` gives for it.
 
     Returns:
-        The sections in order; together they are the text. The first is what stands before the first heading, often nothing.
+        The sections in order; together they are the text. The first is what stands before the first heading: often
+        nothing.
 
     >>> text = "# One\\n## Two\\n- # item\\n\\n# Three"
     >>> [section.path for section in sections(text, parse(text))]

@@ -1,10 +1,10 @@
 """Paragraph chunking: whole paragraphs, packed, never broken.
 
 For text whose writers put one thought into a paragraph: reports, articles, handbooks. The rule is RAG Me Up's: cut at
-blank lines, and put paragraphs together as long as they fit. Here the blank lines between them are counted, so that only
-a paragraph that is itself too long goes over the size: it stands alone, and its metadata say {"oversize": "paragraph"}.
-Respect for the paragraph costs control of the size: a document without blank lines is one chunk. Cost: one pass; no
-model.
+blank lines, and put paragraphs together as long as they fit. Here the blank lines between them are counted, so that
+only a paragraph that is itself too long goes over the size: it stands alone, and its metadata say {"oversize":
+"paragraph"}. Respect for the paragraph costs control of the size: a document without blank lines is one chunk. Cost:
+one pass; no model.
 """
 
 from __future__ import annotations
@@ -169,13 +169,13 @@ class ParagraphChunker(Chunker):
     """Whole paragraphs, packed.
 
     Args:
-        max_chunk_size: the longest chunk, in units of `length_function`. A paragraph that is longer by itself is a chunk
-            all the same, and its metadata say {"oversize": "paragraph"}.
+        max_chunk_size: the longest chunk, in units of `length_function`. A paragraph that is longer by itself is a
+            chunk all the same, and its metadata say {"oversize": "paragraph"}.
         paragraph_separator: a regular expression for what stands between paragraphs; it sees every line end as a line
             feed.
         join: None: a chunk is a slice of the document, with all that stands between its paragraphs. A text: the
-            paragraphs are joined with it ("\\n\\n" is what RAG Me Up does), and where there are several, their places are
-            in the metadata, as "spans".
+            paragraphs are joined with it ("\\n\\n" is what RAG Me Up does), and where there are several, their places
+            are in the metadata, as "spans".
         length_function: what the size counts; characters by default.
 
     Raises:
@@ -232,7 +232,9 @@ class ParagraphChunker(Chunker):
         chunks = super().chunk(text, doc_id)
         if self._join is not None:
             groups = self._groups(text)
-            chunks = [replace(c, text=_joined(text, group, self._join)) for c, group in zip(chunks, groups, strict=True)]
+            chunks = [
+                replace(c, text=_joined(text, group, self._join)) for c, group in zip(chunks, groups, strict=True)
+            ]
             for c, group in zip(chunks, groups, strict=True):
                 c.metadata.update({"spans": group} if len(group) > 1 else {})
         for c in chunks:

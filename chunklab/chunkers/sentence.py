@@ -1,16 +1,16 @@
 """Sentence chunking: whole sentences, packed into chunks.
 
-For prose, transcripts and answers, where half a sentence misleads a reader and an embedding alike. `sentence_spans` finds the
-sentences, `SentenceChunker` packs them up to a size, and `SnappingWindowChunker` (after the Ragu project) adds sentences of
-context on both sides. Where a text has no sentences to speak of, a chunk ends at a line, else at a word. Cost: one pass over
-the text; no model.
+For prose, transcripts and answers, where half a sentence misleads a reader and an embedding alike. `sentence_spans`
+finds the sentences, `SentenceChunker` packs them up to a size, and `SnappingWindowChunker` (after the Ragu project)
+adds sentences of context on both sides. Where a text has no sentences to speak of, a chunk ends at a line, else at a
+word. Cost: one pass over the text; no model.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from chunklab.chunk import Chunker, Span, check_overlap, check_size, last_boundary, trim
@@ -126,7 +126,10 @@ def _pack(text: str, pieces: Sequence[Span], size: int, overlap: int, length: Le
         if length is len and after < count:
             after = min(after, bisect_left(starts, max(ends[last] - overlap, ends[after] - size), first + 1))
         while length is not len and first + 1 < after < count:
-            if length(text[starts[after - 1] : ends[last]]) > overlap or length(text[starts[after - 1] : ends[last + 1]]) > size:
+            if (
+                length(text[starts[after - 1] : ends[last]]) > overlap
+                or length(text[starts[after - 1] : ends[last + 1]]) > size
+            ):
                 break
             after -= 1
         first = after
@@ -185,8 +188,10 @@ def _any_of(words: Sequence[str]) -> str:
     return f"(?:{'|'.join(map(re.escape, words))})" if words else r"(?!)"
 
 
-def _unskipped(text: str, sentences: Sequence[Span], skip_back: Sequence[str], skip_forward: Sequence[str]) -> list[Span]:
-    """The sentences, joined where one ends with a word of `skip_back`, or the next begins with one of `skip_forward`."""
+def _unskipped(
+    text: str, sentences: Sequence[Span], skip_back: Sequence[str], skip_forward: Sequence[str]
+) -> list[Span]:
+    """The sentences, joined where one ends with a word of `skip_back` or the next begins with one of `skip_forward`."""
     back = re.compile(rf"(?<!\w){_any_of(skip_back)}[{STOPS}]+\Z")
     forward = re.compile(rf"{_any_of(skip_forward)}(?!\w)")
     longest = max(map(len, skip_back), default=0) + 20
@@ -204,8 +209,8 @@ class SentenceChunker(Chunker):
     """Whole sentences, packed.
 
     Args:
-        chunk_size: the longest chunk, in units of `length_function`. A longer sentence is cut at words, a longer word at
-            characters.
+        chunk_size: the longest chunk, in units of `length_function`. A longer sentence is cut at words, a longer word
+            at characters.
         chunk_overlap: how much of a chunk the next may repeat: whole sentences, so often less, and often nothing.
         length_function: what sizes count; characters by default.
 
@@ -260,7 +265,7 @@ class SnappingWindowChunker(Chunker):
         if delimiter is not None and (not isinstance(delimiter, str) or not delimiter.strip()):
             raise ValueError(f"delimiter={delimiter!r}: must be None or a text that is not blank")
         for name, words in {"skip_forward": skip_forward, "skip_back": skip_back}.items():
-            listed = words is None or (isinstance(words, Iterable) and not isinstance(words, str))
+            listed = words is None or (isinstance(words, Sequence) and not isinstance(words, str))
             if not listed or not all(isinstance(word, str) and word for word in words or ()):
                 raise ValueError(f"{name}={words!r}: must be None or a list of words")
         self.limit = 2 * size if overlap else size

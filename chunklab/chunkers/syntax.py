@@ -26,6 +26,7 @@ _LONGEST_LINE = 200  # characters of a context line: it is repeated in each chun
 _LINE_ENDS = "\n\r\u2028\u2029"
 _LINE = re.compile(f"[^{_LINE_ENDS}]*(?:\r\n|[{_LINE_ENDS}])|[^{_LINE_ENDS}]+")
 _WORD = re.compile(r"\S+")
+_WHITE = re.compile(r"\s*")
 _CLOSING = re.compile(r"[\s,;)\]}]*")
 
 
@@ -38,6 +39,7 @@ class Grammar:
         suffix: what names of its files end with.
         blocks: nodes whose children are parts: places to cut between.
         definitions: nodes whose first line is context for the chunks inside.
+        wholes: nodes that are or hold one definition: what is worth to be kept whole.
         plain: nodes that hold no block.
     """
 
@@ -45,6 +47,7 @@ class Grammar:
     suffix: str
     blocks: frozenset[str]
     definitions: frozenset[str]
+    wholes: frozenset[str]
     plain: frozenset[str]
 
 
@@ -54,6 +57,7 @@ GRAMMARS = {
         ".py",
         frozenset(["module", "block"]),
         frozenset(["class_definition", "function_definition"]),
+        frozenset(["class_definition", "function_definition", "decorated_definition"]),
         frozenset(["expression_statement", "return_statement", "parameters", "argument_list"]),
     ),
     "javascript": Grammar(
@@ -63,6 +67,10 @@ GRAMMARS = {
         frozenset(
             ["class_declaration", "class", "function_declaration", "function_expression", "arrow_function"]
             + ["generator_function_declaration", "generator_function", "method_definition"]
+        ),
+        frozenset(
+            ["class_declaration", "function_declaration", "generator_function_declaration", "method_definition"]
+            + ["export_statement", "lexical_declaration", "pair"]
         ),
         frozenset(["string", "template_string", "formal_parameters"]),
     ),
@@ -79,8 +87,9 @@ class Part(NamedTuple):
         core: what is divided: a node of the tree, or where its first line starts in an outline.
         context: the first lines of the classes and functions that it stands in.
         inner: the same for what stands in it, its beginning aside.
-        opens: it belongs to the part after it: a header, a comment above a function.
+        opens: "header" or "comment", if it belongs to the part after it.
         closes: it belongs to the part before it: a bracket, a comment on the same line.
+        defines: it is a class or a function.
         depth: how many parts it stands in.
     """
 
@@ -90,8 +99,9 @@ class Part(NamedTuple):
     core: Node | int | None = None
     context: tuple[str, ...] = ()
     inner: tuple[str, ...] = ()
-    opens: bool = False
+    opens: str = ""
     closes: bool = False
+    defines: bool = False
     depth: int = 0
 
 
@@ -122,6 +132,10 @@ class Source:
             part.how
         ](part)
 
+    def next_start(self, place: int) -> int:
+        """Where the next part starts, if nothing but white space follows; else the place."""
+        return self._from_line_start(_WHITE.match(self.text, place).end(), place)
+
     def _by_tree(self, part: Part) -> list[Part]:
         """The statements of the blocks in a statement, and what is before, between and after them."""
         marks: list[Part] = []
@@ -134,10 +148,10 @@ class Source:
                 marks += self._between(part, place, child.start_byte, around)
                 comment = child.type == "comment"
                 closes = comment and bool(marks) and not self._has_line_end(place, child.start_byte)
-                opens = comment and not closes and following is not None and self._is_above(child, following)
-                start = self._from_line_start(child.start_byte, place)
-                how = "lines" if comment else "tree"
-                marks.append(Part(start, 0, how, child, context, context, opens, closes, depth))
+                above = comment and not closes and following is not None and self._is_above(child, following)
+                start, how = self._from_line_start(child.start_byte, place), "lines" if comment else "tree"
+                opens, defines = "comment" if above else "", child.type in self.grammar.wholes
+                marks.append(Part(start, 0, how, child, context, context, opens, closes, defines, depth))
                 place, around = child.end_byte, context
         marks += self._between(part, place, part.end, part.inner)
         return self._bounded(part, marks) if len(marks) > 1 or marks[0].core else self._by_lines(part)
@@ -170,11 +184,11 @@ class Source:
         if closing < len(gap):
             closing = max(map(gap[:closing].rfind, _LINE_ENDS)) + 1 or closing
         parts = []
-        for first, last, opens in ((start, start + closing, False), (start + closing, end, True)):
+        for first, last, opens in ((start, start + closing, ""), (start + closing, end, "header")):
             first = _after_blanks(self.text, first, last)
             if first < last:
                 first = self._from_line_start(first, start)
-                parts.append(Part(first, 0, "lines", None, context, context, opens, not opens))
+                parts.append(Part(first, 0, "lines", None, context, context, opens, closes=not opens))
         return parts
 
     def _by_outline(self, part: Part) -> list[Part]:
@@ -189,11 +203,12 @@ class Source:
         inner = part.inner
         if first and _DEFINITION.match(self.text, first[0].first):
             inner += (_as_context(self.text[first[0].first : first[0].end]),)
-        marks = [Part(part.start, 0, "lines", None, part.context, inner, opens=True)] if first else []
+        marks = [Part(part.start, 0, "lines", None, part.context, inner, "header")] if first else []
         for line, following in zip_longest(below, below[1:]):
             if line.indent <= least and not line.goes_on:
-                opens = line.leads and following is not None and following.start == line.stop and following.indent <= least
-                marks.append(Part(line.start, 0, "outline", line.start, inner, inner, opens, depth=part.depth + 1))
+                above = line.leads and following is not None and following.start == line.stop and following.indent <= least
+                opens, defines = "comment" if above else "", bool(_DEFINITION.match(self.text, line.first))
+                marks.append(Part(line.start, 0, "outline", line.start, inner, inner, opens, False, defines, part.depth + 1))
         return self._bounded(part, marks)
 
     def _by_lines(self, part: Part) -> list[Part]:
@@ -235,7 +250,8 @@ class Source:
 
     def _is_above(self, comment: Node, following: Node) -> bool:
         """Whether a comment stands right above what follows it, without a blank line between."""
-        return len(_LINE.findall(self.text, comment.end_byte, following.start_byte)) <= 2
+        gap = self.text[comment.end_byte : following.start_byte]
+        return gap.isspace() and sum(line[-1] in _LINE_ENDS for line in _LINE.findall(gap)) == 1
 
 
 class _Line(NamedTuple):

@@ -1,20 +1,21 @@
 """Words, counted: the measure of chunkers whose sizes people set, who think in words and not in characters or tokens.
 
-A word is what white space divides; in Chinese and Japanese, which have no spaces, each character is one. (Thai and its
-neighbours have spaces only between sentences: there a "word" is long.) Cost: one pass of numpy over the text; after that, no
-part of it is ever counted again.
+A word is what white space divides; in Chinese and Japanese, which have no spaces, each character is one. (In Thai and
+its neighbours, which have few, what stands between two of them counts as one.) Cost: one pass of numpy over the text;
+after that, no part of it is counted again.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from functools import cache
 
 import numpy as np
 
 _IDEOGRAPHS = (
-    "\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303b\u3041-\u30ff\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf"
-    "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+    "\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303b\u3041-\u30ff\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 _IDEOGRAPH = re.compile(f"[{_IDEOGRAPHS}]")
 _SPACE, _IDEOGRAM, _LETTER = 0, 1, 2
@@ -45,9 +46,10 @@ class Words:
         kinds = _kinds_of_characters()[codes]
         begins = kinds != _SPACE
         begins[1:] &= (kinds[1:] == _IDEOGRAM) | (kinds[:-1] != _LETTER)
-        self._begun = np.concatenate((np.zeros(1, np.int32), np.cumsum(begins, dtype=np.int32)))  # how many words begin before each place
-        self._before = memoryview(self._begun)  # the same: quicker to ask for one
-        self._inside = memoryview(np.append(~begins & (kinds == _LETTER), False))  # whether a place is inside a word
+        begun = np.concatenate((np.zeros(1, np.int32), np.cumsum(begins, dtype=np.int32)))
+        inside = np.append(~begins & (kinds == _LETTER), False)
+        # Of each place, how many words begin before it, and whether it is inside one. A memoryview is quickest to ask.
+        self._before, self._inside = memoryview(begun), memoryview(inside)
 
     def between(self, start: int, end: int) -> int:
         """How many words text[start:end] has: count_words(text[start:end])."""
@@ -56,7 +58,7 @@ class Words:
     def after(self, start: int, number: int) -> int:
         """Where the word begins that has `number` words between `start` and itself; the end of the text if none has."""
         wanted = self._before[start] + number + 1 - self._inside[start]
-        return int(np.searchsorted(self._begun, wanted)) - 1 if wanted <= self._before[-1] else len(self._before) - 1
+        return bisect_left(self._before, wanted) - 1 if wanted <= self._before[-1] else len(self._before) - 1
 
 
 @cache

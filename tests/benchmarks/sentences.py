@@ -1,10 +1,10 @@
 """Sentences and paragraphs against peers: `python tests/benchmarks/sentences.py` (add --smoke for a quick look).
 
-First, which sentence boundaries are found, on the texts of tests/boundaries: precision, recall and F1 over all boundaries,
-counted as places between characters that are not white space. The peers are NLTK's punkt, pysbd and chonkie, all set to
-English, their default; so there is a column for the kinds of text that are English. Then speed, as ratios in one process
-(see speed.py). A peer that is not installed is left out: `pip install nltk pysbd chonkie`. NLTK wants its punkt_tab data in
-a folder that NLTK_DATA names; the llama-index-core wheel carries them.
+First, which sentence boundaries are found, on the texts of tests/boundaries: precision, recall and F1 over all
+boundaries, counted as places between characters that are not white space. The peers are NLTK's punkt, pysbd and
+chonkie, all set to English, their default; so there is a column for the kinds of text that are English. Then speed, as
+ratios in one process (see speed.py). A peer that is not installed is left out: `pip install nltk pysbd chonkie`. NLTK
+wants its punkt_tab data in a folder that NLTK_DATA names; the llama-index-core wheel carries them.
 """
 
 from __future__ import annotations
@@ -49,9 +49,15 @@ def splitters() -> dict[str, Splitter]:
 
         for least in (12, 1):  # its default joins a sentence of under 12 characters to the next
             chunker = chonkie.SentenceChunker(
-                tokenizer="character", chunk_size=1, chunk_overlap=0, min_sentences_per_chunk=1, min_characters_per_sentence=least
+                tokenizer="character",
+                chunk_size=1,
+                chunk_overlap=0,
+                min_sentences_per_chunk=1,
+                min_characters_per_sentence=least,
             )
-            found[f"chonkie, {least} characters at least"] = lambda text, chunker=chunker: [c.text for c in chunker.chunk(text)]
+            found[f"chonkie, {least} characters at least"] = lambda text, chunker=chunker: [
+                c.text for c in chunker.chunk(text)
+            ]
     except ImportError as error:
         print(f"left out: {error.name}", file=sys.stderr)
     return found
@@ -108,19 +114,28 @@ def rows(text: str) -> Iterator[Row]:
     for name, split in splitters().items():
         if name in asked:
             piece = part if name == "pysbd" else text[:500_000]
-            yield Row("sentence_spans", lambda p=piece: sentence_spans(p), name, lambda s=split, p=piece: s(p), asked[name])
+            yield Row(
+                "sentence_spans", lambda p=piece: sentence_spans(p), name, lambda s=split, p=piece: s(p), asked[name]
+            )
     try:
         import chonkie
 
-        ours, peer = SentenceChunker(1000), chonkie.SentenceChunker(tokenizer="character", chunk_size=1000, chunk_overlap=0)
-        yield Row("SentenceChunker(1000).chunk, 100 kB", lambda: ours.chunk(part), "chonkie", lambda: peer.chunk(part), 0.5)
+        ours, peer = (
+            SentenceChunker(1000),
+            chonkie.SentenceChunker(tokenizer="character", chunk_size=1000, chunk_overlap=0),
+        )
+        yield Row(
+            "SentenceChunker(1000).chunk, 100 kB", lambda: ours.chunk(part), "chonkie", lambda: peer.chunk(part), 0.5
+        )
     except ImportError:
         pass
     slices, joined = ParagraphChunker(), ParagraphChunker(join="\n\n")
     large = text * max(1, 10_000_000 // len(text)) if len(text) > 1_000_000 else text
     rule = "RAG Me Up's rule"
     yield Row("ParagraphChunker().split_text", lambda: slices.split_text(large), rule, lambda: rag_me_up(large), 1.0)
-    yield Row("ParagraphChunker().split_text, 100 kB", lambda: slices.split_text(part), rule, lambda: rag_me_up(part), 1.0)
+    yield Row(
+        "ParagraphChunker().split_text, 100 kB", lambda: slices.split_text(part), rule, lambda: rag_me_up(part), 1.0
+    )
     yield Row("the same, join='\\n\\n'", lambda: joined.split_text(large), rule, lambda: rag_me_up(large), 1.0)
 
 

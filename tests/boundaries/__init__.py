@@ -1,4 +1,4 @@
-"""Sentence boundaries set by hand, over all the kinds of text that splitters get wrong; sentences.txt says how to read them."""
+"""Sentence boundaries set by hand, over the kinds of text that splitters get wrong; the files say how to read them."""
 
 import re
 from pathlib import Path
