@@ -47,8 +47,8 @@ novella[cut - 65 : cut], novella[cut : cut + 50]
 #
 # Nobody with scissors would cut there, but at the blank line; where a paragraph is too long, at a line; and if need be at
 # a word. That is recursive chunking: a list of **separators**, the largest first, each tried only on what is still too
-# big. In LangChain and other libraries it is the default, for good reasons: it needs no model, costs next to nothing, keeps
-# its limit, and leaves together what the author put together.
+# big. In LangChain and other libraries it is the default, for good reasons: it needs no model, costs next to nothing, and
+# leaves together what the author put together.
 #
 # Three guesses:
 #
@@ -171,13 +171,13 @@ here = next(place for place, pair in enumerate(zip(mine, other)) if pair[0] != p
 print("ours:     ", mine[here : here + 2], "\nLangChain:", other[here : here + 2])
 
 # %% [markdown]
-# Only the leaflet differs, in five settings: LangChain gives 。 to the *next* sentence, or sees no sentence there; we close
-# the sentence with it. The next cell has more cases in which LangChain breaks a rule that ours keep. The last is a line of
+# Only the leaflet differs, in five settings: LangChain's own list has no 。 (four), or 。 goes to the *next* sentence (one);
+# we close the sentence with it. The next cell has more cases in which LangChain breaks a rule that ours keeps. The last is a line of
 # the survey's table with `keep_separator=False`: LangChain drops *repeated* separators and glues the rest, so the columns
 # are gone, and the chunk stands nowhere in the text. Ours is still a slice.
 #
 # Then offsets. LangChain searches for each chunk's text (`add_start_index=True`), from the end of the one before less the
-# overlap. But an overlap of 20 *tokens* is not 20 characters, so the search begins too late. Ours never lost its place.
+# overlap. But an overlap of 20 *tokens* is not 20 characters, so the search begins too late, or, after a miss, too early. Ours never lost its place.
 
 # %%
 # Small texts, with size, overlap, separators and keep_separator.
@@ -220,7 +220,7 @@ compare_chunks(scene, {"fixed 400": FixedSizeChunker(400), "recursive 400": Recu
 # %% [markdown]
 # ## Measure it
 #
-# Rows of lesson 01, and ours. Precision is the share of what comes back that is gold; omega is the precision if search were
+# Windows of lesson 01, and ours. Precision is the share of what comes back that is gold; omega is the precision if search were
 # perfect. A size is a *maximum*, and recursive chunks are mostly shorter. So we also take windows of the same *mean* size,
 # three times, to see how much is luck.
 
@@ -248,16 +248,16 @@ print(equals.compare("recursive 400/0", "fixed 276/0", "omega"))
 equals
 
 # %% [markdown]
-# At the same maximum, 35 gold answers are cut instead of 56, and omega is 5.4 points higher. Recall does *not* rise: −1.7,
+# At the same maximum, 35 gold answers are cut instead of 56, and omega is 5.4 points higher. No rise of recall *shows*: −1.7,
 # with an interval from −6.8 to +3.4. But shorter chunks have a higher omega by themselves: at the same mean it is no better.
 # There, 35 are cut instead of 77, and recall is higher by 5.5, with an interval that leaves out 0. A discovery? Eight
-# characters less make it +0.9, eight more +1.9. The interval knows the luck of the questions, not of the places where
+# characters fewer make it +0.9, eight more +1.9. The interval knows the luck of the questions, not of the places where
 # windows fall. (Overlap may help, +4.3; its interval holds 0.)
 #
 # What it surely mends is cut answers. In which documents? And how much do neighbours really share?
 
 # %%
-# What stands at the cuts of 400/0, what neighbours of 1000/200 share, and the gold answers that are cut.
+# The cuts of 400/0, what neighbours of 1000/200 share, and the cut gold of questions on one document.
 rows = {}
 for name, text in corpus.items():
     gaps = [text[left.end : right.start] for left, right in pairwise(RecursiveChunker(400).chunk(text))]
@@ -271,8 +271,8 @@ table.loc["together"] = table.sum()
 table
 
 # %% [markdown]
-# Most where blank lines are: none is cut in the handbook, the code, and the questions and answers. Of 281 neighbours that
-# were to share 200 characters, 80 share none: the piece at the cut is longer. Only the meeting gets about what was asked
+# Most where blank lines are: of questions on one document, none is cut in the handbook, the code, the questions and
+# answers. Of 281 pairs that were to share 200 characters, 80 share none: the last piece is longer, or leaves no room. Only the meeting gets about what was asked
 # for, since its pieces are words. Where the author cut nothing, recursive chunking is fixed-size chunking with whole words.
 # Is the meeting then found as well as by windows?
 
@@ -294,8 +294,8 @@ for name, size in product(methods, (392, 400, 408)):
 pd.DataFrame(rows).T.round(1)
 
 # %% [markdown]
-# Alone, yes. Among all documents, recursive chunking finds less of it at each size: 1.7 to 1.9 chunks of five, windows 2.7
-# to 2.9. *The others* changed: they became shorter, and short chunks on one subject crowd out long ones.
+# Alone, about: better at two sizes of three. Among all documents, recursive chunking finds less of it at each size: 1.7 to 1.9 chunks of five, windows 2.7
+# to 2.9. *The others* changed: they became shorter, and short chunks on one subject seem to crowd it out.
 #
 # Last, recall over the tokens that are read.
 
@@ -311,7 +311,7 @@ plot_sweep(frame, x="tokens", metric="recall", by="method")
 #
 # The lines rise together: how much you read counts most. Recursive chunking gives you cleaner pieces, but it does not read.
 # In the next cell the right chunk comes first, and ends in "She was". What she was *not* to do stands in the chunk after it.
-# The paragraph was too long, and lines end where the page did. A full stop among the separators would not do: it also stands
+# The paragraph was too long, and its lines break inside sentences. A full stop among the separators would not do: it also stands
 # in "10.15". Whole sentences are for lesson 03, which is not here yet.
 
 # %%
@@ -400,7 +400,7 @@ with check("2.3 Match the library exactly"):
 # - Keep positions, not strings: then offsets are true.
 # - The size is a maximum. The overlap is made of whole pieces, and often nothing.
 # - It cuts fewer answers. Whether it finds more, ask at the same mean size, not at the same maximum.
-# - Without paragraphs it is fixed-size chunking with whole words, and short chunks of other documents crowd it out.
+# - Without paragraphs it is fixed-size chunking with whole words, and shorter chunks of other documents may crowd it out.
 
 # %% [markdown]
 # ## Quiz
