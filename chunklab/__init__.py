@@ -18,6 +18,7 @@ _WHERE = {
     "models.embeddings": ["embeddings"],
     "models.tokens": ["tokens"],
     "retrieval": ["ChunkIndex"],
+    "settings": ["chunker_from_env"],
     "view": ["compare_chunks", "show_chunks"],
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}

@@ -17,6 +17,7 @@ from hypothesis import settings
 from packaging.requirements import Requirement
 
 pytest_plugins = ["texts"]
+collect_ignore = ["benchmarks"]
 
 ROOT = Path(__file__).resolve().parents[1]
 

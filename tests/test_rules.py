@@ -1,4 +1,4 @@
-"""The rules that every chunker keeps (README, "What every chunker keeps"), over generated and hostile text.
+"""The rules that every chunker keeps (README, "Add a chunker"), over generated and hostile text.
 
 The checks here are written apart from the package's own helpers: they ask the `regex` library for grapheme clusters, and
 count everything themselves.

@@ -1,10 +1,10 @@
 """Code chunking: whole functions and classes where they fit.
 
-For source files, where a cut in the middle of a function leaves two halves that say little. Small neighbours share a chunk;
-a class that is too big is cut between its methods, a function between its statements, a statement between its lines, a line
-between its words. The chunks are slices, with their indentation and all blank lines: put together, they are the file again.
-What they stand in, the first lines of classes and functions around them, is in their metadata. After the code splitters of
-tree-sitter's users (LlamaIndex, semantic-text-splitter). Cost: one parse; no model, nothing to fetch.
+For source files, where a cut in the middle of a function leaves two halves that say little. Small neighbours share a
+chunk; a class that is too big is cut between its methods, a function between its statements, a statement between its
+lines, a line between its words. The chunks are slices, with their indentation and the blank lines: put together, they
+are the file again. The first lines of the classes and functions that a chunk stands in are in its metadata. After the
+code splitters that build on tree-sitter (LlamaIndex, semantic-text-splitter). Cost: one parse; no model, no download.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def code_pieces(text: str, size: int, language: str, length: Length = len) -> li
 class Packing:
     """Divides a source until its parts fit, and puts neighbours together that fit together.
 
-    White space goes to the chunk before it, and only what does not fit to the chunk after. It is left out where it fits into
-    neither: a whole function is worth more than the blank line below.
+    White space goes to the chunk before it, and only what does not fit to the chunk after. It is left out where it fits
+    into neither: a whole function is worth more than the blank line below.
 
     Args:
         source: the source code.
@@ -78,7 +78,7 @@ class Packing:
 
     def pack(self, part: Part) -> None:
         """Make chunks of a part, in order."""
-        if self.fits(part.start, self.source.next_start(part.end)):
+        if self.fits(part.start, part.end) and self.fits(part.start, self.source.next_start(part.end)):
             self._group([part])
         elif part.how:
             self._group(joined(self.source.parts(part), self.fits))
@@ -138,7 +138,7 @@ def joined(parts: list[Part], fits: Fits) -> list[Part]:
 
 
 def fitting(text: str, size: int, length: Length) -> Fits:
-    """What says whether text[start:end] measures at most `size`; of a text that is far too long, it looks at the start."""
+    """What says whether text[start:end] measures at most `size`; of a text that is far too long, it reads the start."""
     if length is len:
         return lambda start, end: end - start <= size
 
@@ -156,8 +156,8 @@ def fitting(text: str, size: int, length: Length) -> Fits:
 class CodeChunker(Chunker):
     """Whole functions and classes where they fit, with their decorators and the comments above them.
 
-    Where a chunk is a part of a class or a function, and does not begin with it, metadata["context"] lists the first lines
-    of those, the outermost first: ["class Tide:", "def at(self, hour):"].
+    Where a chunk is a part of a class or a function, and does not begin with it, metadata["context"] lists the first
+    lines of those, the outermost first: ["class Tide:", "def at(self, hour):"].
 
     Args:
         language: "python" or "javascript".

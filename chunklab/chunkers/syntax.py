@@ -1,15 +1,15 @@
 """What a source file is made of: statements within blocks, lines within statements, words within lines.
 
-For `CodeChunker`, which packs the parts. A file that parses is divided by its syntax tree, of tree-sitter: the grammars come
-with their packages, so nothing is fetched. A file that does not parse is divided by its indentation: a function with an
-error in it is still a function to a reader. Parts are found one level at a time, as they are needed. Cost: one parse, some
-ten million characters a second, and a look at each part that is divided.
+For `CodeChunker`, which packs the parts. A file that parses is divided by its syntax tree, of tree-sitter: the grammars
+come with their packages, so nothing is fetched. A file that does not parse is divided by its indentation: a function
+with an error in it is still a function to a reader. Parts are found one level at a time, as they are needed. Cost: one
+parse, some five million characters a second, and a look at each part that is divided.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -200,15 +200,15 @@ class Source:
         least = min((line.indent for line in below if not line.goes_on), default=-1)
         if least < 0:
             return self._by_lines(part)
-        inner = part.inner
+        inner, depth = part.inner, part.depth + 1
         if first and _DEFINITION.match(self.text, first[0].first):
             inner += (_as_context(self.text[first[0].first : first[0].end]),)
         marks = [Part(part.start, 0, "lines", None, part.context, inner, "header")] if first else []
         for line, following in zip_longest(below, below[1:]):
             if line.indent <= least and not line.goes_on:
-                above = line.leads and following is not None and following.start == line.stop and following.indent <= least
+                above = line.leads and following and following.start == line.stop and following.indent <= least
                 opens, defines = "comment" if above else "", bool(_DEFINITION.match(self.text, line.first))
-                marks.append(Part(line.start, 0, "outline", line.start, inner, inner, opens, False, defines, part.depth + 1))
+                marks.append(Part(line.start, 0, "outline", line.start, inner, inner, opens, False, defines, depth))
         return self._bounded(part, marks)
 
     def _by_lines(self, part: Part) -> list[Part]:
@@ -226,7 +226,7 @@ class Source:
         return self._bounded(part, marks)
 
     def _bounded(self, part: Part, marks: list[Part]) -> list[Part]:
-        """The marks as parts that end where the next starts, never inside a grapheme cluster; the blank ones left out."""
+        """The marks as parts that end where the next starts, never inside a grapheme cluster; the blank ones aside."""
         kept = [marks[0]._replace(start=part.start, context=part.context)]
         for mark in marks[1:]:
             start = mark.start
@@ -235,8 +235,8 @@ class Source:
             if start > kept[-1].start:
                 kept.append(mark._replace(start=start))
         stops = [*(mark.start for mark in kept[1:]), part.end]
-        ended = [mark._replace(end=trim(self.text, mark.start, stop)[1]) for mark, stop in zip(kept, stops, strict=True)]
-        return [mark for mark in ended if mark.start < mark.end]
+        ends = [trim(self.text, mark.start, stop)[1] for mark, stop in zip(kept, stops, strict=True)]
+        return [mark._replace(end=end) for mark, end in zip(kept, ends, strict=True) if mark.start < end]
 
     def _from_line_start(self, place: int, floor: int) -> int:
         """The start of the line, if there are only blanks before the place, from `floor` on; else the place."""
@@ -304,9 +304,9 @@ _HTML_COMMENT = re.compile(r"^([ \t]*)(?:<!--|-->)", re.M)
 def parsed(text: str, language: str) -> Node | None:
     """The root of the syntax tree, in which offsets count characters; None if the text has an error.
 
-    Where there are errors, tree-sitter tries many ways to go on, and can take time that grows with the square or the cube of
-    the text. It is stopped as soon as it does: by what it reads and how often it asks, not by the clock, so that the same
-    text has the same parts on any machine.
+    Where there are errors, tree-sitter tries many ways to go on, and can take time that grows with the square or the
+    cube of the text. It is stopped as soon as it does: by what it reads and how often it asks, not by the clock, so
+    that the same text has the same parts on any machine.
     """
     from tree_sitter import Parser
 
@@ -338,8 +338,9 @@ def parsed(text: str, language: str) -> Node | None:
 def shadow(text: str, language: str) -> bytes:
     """A text with the same structure, in which each character is one byte.
 
-    Beyond ASCII a character becomes a blank if it is one, else a letter. What makes the parser slow is written otherwise:
-    in Python, a line that goes on after a backslash, and comments in a row, which become one; in JavaScript, HTML comments.
+    Beyond ASCII a character becomes a blank if it is one, else a letter. What makes the parser slow is written
+    otherwise: in Python, a line that goes on after a backslash, and comments in a row, which become one; in JavaScript,
+    HTML comments.
 
     >>> shadow("# café 漢字\\nx = 'é'", "python")
     b"# cafx xx\\nx = 'x'"
