@@ -32,12 +32,12 @@ def chunker_from_env(environ: Mapping[str, Any] = os.environ, embeddings: Any = 
     - paragraph_chunker_max_chunk_size [512]: characters
     - paragraph_chunker_paragraph_separator [a blank line]: a regular expression
 
-    Only the variables of the splitter that is named are looked at. Chunks are slices of the text, those of paragraphs too
-    (RAG Me Up joins them with two newlines: `ParagraphChunker(…, join="\\n\\n")`).
+    Only the variables of the splitter that is named are looked at. Chunks are slices of the text, those of paragraphs
+    too (RAG Me Up joins them with two newlines: `ParagraphChunker(…, join="\\n\\n")`).
 
     Args:
         environ: names of variables to their values; the environment by default. For a `.env` file, what python-dotenv's
-            `dotenv_values(".env")` gives; or call its `load_dotenv()` first, which puts the file's into the environment.
+            `dotenv_values(".env")` gives; or call its `load_dotenv()` first, which puts them into the environment.
         embeddings: what the SemanticChunker embeds with, such as `chunklab.embeddings()`.
 
     Returns:
