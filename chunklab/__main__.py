@@ -1,22 +1,45 @@
-"""The command line: `python -m chunklab open` opens the course, `python -m chunklab models` fetches its weights.
+"""The command line: `python -m chunklab open` opens the course, `models` fetches its weights, `chunk` cuts files.
 
 It serves a learner on the first day: all that is needed is fetched, JupyterLab opens at lesson 00, and what is missing
-is said in words that tell what to do. Fetching costs a download of some tens of megabytes, once.
+is said in words that tell what to do. Fetching costs a download of some tens of megabytes, once. And it serves whoever
+has a folder of files to cut: `python -m chunklab chunk notes/ --method heading --format csv --output chunks.csv`.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import webbrowser
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from glob import glob
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TextIO
+
+import chunklab
 
 ROOT = Path(__file__).resolve().parents[1]
 FIRST = "notebooks/00_start_here.ipynb"
 PYTHONS = ((3, 11), (3, 13))
 INSTALL = "pip install -r requirements.txt"
+
+# What `chunk` calls a method; its class, and what that calls the size and the overlap.
+METHODS = {
+    "fixed": ("FixedSizeChunker", "chunk_size", "chunk_overlap"),
+    "sliding": ("SlidingWindowChunker", "size", "overlap"),
+    "sentence": ("SentenceChunker", "chunk_size", "chunk_overlap"),
+    "snapping": ("SnappingWindowChunker", "size", "overlap"),
+    "recursive": ("RecursiveChunker", "chunk_size", "chunk_overlap"),
+    "paragraph": ("ParagraphChunker", "max_chunk_size", ""),
+    "heading": ("HeadingChunker", "max_words", ""),
+    "code": ("CodeChunker", "chunk_size", ""),
+}
+ENDINGS = (".txt", ".md", ".html", ".htm", ".pdf", ".docx", ".py", ".js")
+Make = Callable[[Path], "chunklab.Chunker"]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -33,9 +56,13 @@ def main(arguments: list[str] | None = None) -> int:
     commands.add_parser("models", help="fetch the weights that the lessons need, and say where they are")
     opened = commands.add_parser("open", help="fetch what is missing, and open JupyterLab at lesson 00")
     opened.add_argument("--port", type=_port, help="the port to serve on; 8888, or the next that is free, by default")
+    chunks = commands.add_parser("chunk", help="cut files into chunks: CSV, JSON lines, or text to read")
+    add_chunk_arguments(chunks)
     options = parser.parse_args(arguments)
     try:
         check_python()
+        if options.command == "chunk":
+            return chunk_files(options, maker(options, chunks.error))
         if options.command == "open":
             check_course()
         fetch()
@@ -122,6 +149,196 @@ def has_browser() -> bool:
         return bool(windows and webbrowser.get())
     except webbrowser.Error:
         return False
+
+
+# Cutting files.
+
+
+def add_chunk_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `chunk` can be told."""
+    files = f"a file, a pattern such as 'notes/*.md', or a folder: its files that end in {' '.join(ENDINGS)}"
+    parser.add_argument("files", nargs="+", metavar="FILE", help=files)
+    parser.add_argument("--method", choices=METHODS, default="recursive", help="how to cut (recursive)")
+    sizes = "the longest chunk, in characters; in words for heading; the method's own default if not given"
+    parser.add_argument("--size", type=_whole_number(1), metavar="N", help=sizes)
+    overlap = "what neighbours may share, in characters; in sentences for snapping"
+    parser.add_argument("--overlap", type=_whole_number(0), metavar="N", help=overlap)
+    parser.add_argument("--format", choices=("csv", "jsonl", "text"), default="text", help="what to write (text)")
+    parser.add_argument("--output", type=Path, metavar="PATH", help="where to; to standard output if not given")
+
+
+def maker(options: argparse.Namespace, fail: Callable[[str], Any]) -> Make:
+    """What gives the chunker for a file; `fail` is called with what is wrong with the options."""
+    name, size, overlap = METHODS[options.method]
+    settings = {} if options.size is None else {size: options.size}
+    if options.method == "heading" and options.size is not None:  # the other two sizes keep their proportion to it
+        settings |= {"min_words": max(1, options.size * 80 // 250), "extended_words": options.size * 400 // 250}
+    if options.overlap is not None and not overlap:
+        with_overlap = ", ".join(method for method, (_, _, overlap) in METHODS.items() if overlap)
+        fail(f"argument --overlap: --method {options.method} has none; these have: {with_overlap}")
+    elif options.overlap is not None:
+        settings[overlap] = options.overlap
+    elif options.method == "sliding" and options.size is not None:
+        settings[overlap] = options.size // 5  # as the defaults are
+    chunker = getattr(chunklab, name)
+
+    def make(path: Path) -> chunklab.Chunker:
+        if options.method == "code":
+            return chunker(language_of(path), **settings)
+        return chunker(**settings)
+
+    try:
+        make(Path("a.py"))
+    except ValueError as error:
+        message = str(error).replace(size, "--size")
+        fail(message.replace(overlap, "--overlap", 1) if overlap else message)
+    return make
+
+
+def language_of(path: Path) -> str:
+    """The language of a source file, by the ending of its name."""
+    from chunklab.chunkers.syntax import GRAMMARS
+
+    endings = {grammar.suffix: language for language, grammar in GRAMMARS.items()}
+    if path.suffix.lower() not in endings:
+        raise ValueError(f"{path.name} is no source code that --method code can cut: {' '.join(endings)}")
+    return endings[path.suffix.lower()]
+
+
+def chunk_files(options: argparse.Namespace, make: Make) -> int:
+    """Cut files, and write the chunks; 1 if some file could not be read, or nobody reads what is written, else 0."""
+    failures: list[str] = []
+    endings = (".py", ".js") if options.method == "code" else ENDINGS
+    files = list(found(options.files, options.output, endings, failures))
+    chunks = cut(files, make, failures, _shows_progress(options.output) and len(files) > 1)
+    try:
+        write(chunks, options.format, options.output)
+    except BrokenPipeError:  # what reads our output, such as head, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        raise Problem(f"{options.output or 'standard output'} cannot be written: {error.strerror or error}") from error
+    return int(bool(failures))
+
+
+def found(
+    patterns: Iterable[str], output: Path | None, endings: tuple[str, ...], failures: list[str]
+) -> Iterator[tuple[Path, Path | None]]:
+    """The files that are meant, each once, and the folder that they are from.
+
+    A link in a folder is not followed out of it: see `read_document`. Hidden files and folders are left out, and so is
+    the output.
+    """
+    seen = {os.path.abspath(output)} if output else set()
+    for pattern in patterns:
+        path = Path(pattern)
+        if output and os.path.abspath(path) == os.path.abspath(output):
+            raise Problem(f"{output} is to be read, and to be written: give another --output")
+        if path.is_dir():
+            files = [(file, path) for file in _files_in(path) if file.suffix.lower() in endings]
+        elif path.exists() or not any(mark in pattern for mark in "*?["):
+            files = [(path, None)]
+        else:
+            files = [(Path(match), None) for match in sorted(glob(pattern, recursive=True)) if os.path.isfile(match)]
+        if not files:
+            none = f"no file in it ends in {' '.join(endings)}" if path.is_dir() else "no file is named so"
+            report(f"{pattern}: {none}", failures)
+        for file, base in files:
+            if os.path.abspath(file) not in seen:
+                seen.add(os.path.abspath(file))
+                yield file, base
+
+
+def cut(
+    files: list[tuple[Path, Path | None]], make: Make, failures: list[str], progress: bool
+) -> Iterator[chunklab.Chunk]:
+    """The chunks of all files. What cannot be read is reported, and the others go on."""
+    from tqdm import tqdm
+
+    for path, base in tqdm(files, unit="file", disable=not progress):
+        try:
+            chunker = make(path)
+            document = chunklab.read_document(path.relative_to(base) if base else path, base=base)
+            chunks = chunker.chunk(document.text, path.as_posix())
+        except (OSError, ValueError) as error:
+            said = str(error).partition(f"{path.name} ")[2] or str(error)  # it may begin with the name, too
+            report(f"{path}: {said}", failures)
+            continue
+        for warning in document.metadata.get("warnings", ()):
+            report(f"{path}: {warning}")
+        yield from chunks
+
+
+def write(chunks: Iterable[chunklab.Chunk], form: str, output: Path | None) -> None:
+    """Write chunks as CSV, as JSON lines, or as text to read; a file is written whole or not at all."""
+    if form == "csv":
+        with TemporaryDirectory() as folder:
+            path = output or Path(folder, "chunks.csv")
+            chunklab.write_csv(chunks, path)
+            if not output:
+                with opened(None) as stream:
+                    stream.write(path.read_bytes().decode("utf-8-sig"))
+        return
+    with opened(output) as stream:
+        for chunk in chunks:
+            to_read = f"--- {chunk.id} [{chunk.start}:{chunk.end}]\n{chunk.text}\n\n"
+            stream.write(_json_line(chunk) if form == "jsonl" else to_read)
+
+
+@contextmanager
+def opened(output: Path | None) -> Iterator[TextIO]:
+    """A file, which takes its name only when all is well, or standard output: UTF-8, line ends as they are."""
+    how = {"encoding": "utf-8", "errors": "backslashreplace", "newline": ""}
+    if output is None:
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(**how)
+        yield sys.stdout
+        sys.stdout.flush()
+        return
+    part = output.with_name(f"{output.name}.{os.getpid()}.part")
+    try:
+        with part.open("w", **how) as stream:
+            yield stream
+        os.replace(part, output)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def report(problem: str, failures: list[str] | None = None) -> None:
+    """Say on stderr what is wrong with a file, beside the progress bar if there is one; a failure is also noted."""
+    from tqdm import tqdm
+
+    tqdm.write(f"chunklab: {problem}", file=sys.stderr)
+    if failures is not None:
+        failures.append(problem)
+
+
+def _json_line(chunk: chunklab.Chunk) -> str:
+    names = ("text", "start", "end", "document", "id", "index", "total", "metadata")
+    line = json.dumps({name: getattr(chunk, name) for name in names}, ensure_ascii=False, default=str)
+    for mark in "\x85\u2028\u2029":  # line ends to some readers
+        line = line.replace(mark, f"\\u{ord(mark):04x}")
+    return line + "\n"
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(place, name) for name in sorted(names) if not name.startswith("."))
+
+
+def _shows_progress(output: Path | None) -> bool:
+    """Whether stderr is a terminal, and not one that the chunks are written to."""
+    return sys.stderr.isatty() and (output is not None or not sys.stdout.isatty())
+
+
+def _whole_number(least: int) -> Callable[[str], int]:
+    def whole_number(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) >= least):
+            raise argparse.ArgumentTypeError(f"{text!r}: must be a whole number of {least} or more")
+        return int(text)
+
+    return whole_number
 
 
 def _port(text: str) -> int:
