@@ -95,8 +95,7 @@ class Chunker(TextSplitter):
         Raises:
             ValueError: a text or an id that is not a str.
         """
-        if not isinstance(doc_id, str):
-            raise ValueError(f"doc_id={doc_id!r:.80}: must be a str")
+        check_id(doc_id)
         spans = self.spans(check_text(text))
         total = len(spans)
         return [
@@ -182,6 +181,12 @@ def check_text(text: Any) -> str:
     return text
 
 
+def check_id(doc_id: Any) -> None:
+    """Raise ValueError unless a document's id is a str."""
+    if not isinstance(doc_id, str):
+        raise ValueError(f"doc_id={doc_id!r:.80}: must be a str")
+
+
 def is_blank(text: str) -> bool:
     """Whether a text holds nothing but white space and byte order marks."""
     return not text or text.isspace() or (BOM in text and not text.replace(BOM, " ").strip())
@@ -262,7 +267,11 @@ def hard_cut(text: str, start: int, size: int, length: Callable[[str], int] = le
     if boundary == start and most > size:
         whole = next_boundary(text, start, cut, min(len(text), cut + 16 * most))
         return whole if length(text[start:whole]) <= most else cut
-    return boundary if boundary > start else cut
+    if boundary > start:
+        return boundary
+    # A flag is two letters that pair from the left. Cut between them, every flag that follows would pair wrongly.
+    inside_flag = cut - 1 > start and cut < len(text) and _FLAG.match(text, cut - 1) is not None
+    return cut - 1 if inside_flag else cut
 
 
 def reach(text: str, start: int, size: int, length: Callable[[str], int] = len) -> int:
@@ -322,6 +331,7 @@ def has_joins(text: str) -> bool:
 
 _WHITE = "".join(chr(c) for c in range(0x3001) if chr(c).isspace()) + BOM
 _CLUSTER = regex.compile(r"\X")
+_FLAG = re.compile("[\U0001f1e6-\U0001f1ff]{2}")
 # Characters that never join one before them nor draw in one after them. What is left out: marks and joiners, Brahmic
 # letters, Hangul jamo, a few Arabic signs, and all beyond the basic plane (emoji), to keep the list short and the search
 # quick.

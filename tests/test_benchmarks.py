@@ -27,6 +27,6 @@ def test_the_speed_benchmark_runs(capsys, monkeypatch):
     assert all(f"| {name} |" in printed for name, _ in results)
 
 
-@pytest.mark.parametrize("name", ["headings", "retrieval", "sentences", "speed"])
+@pytest.mark.parametrize("name", ["headings", "retrieval", "sentences", "source_code", "speed"])
 def test_the_page_names_each_benchmark(name):
     assert f"tests/benchmarks/{name}.py" in (FOLDER / "README.md").read_text(encoding="utf-8")

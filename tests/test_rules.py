@@ -36,7 +36,7 @@ HOSTILE = [
     "\ufeff# One\na\n# Two\nb\n", "mid\ufeffdle \ufeff text \ufeff" * 20, "ok \ud835 tail \x00 end" * 10, "\udc00\ud800" * 40,
     "'aa  bb\t cc   dd'", "The marker <|endoftext|> is literal here. [SEP] [CLS]", "  Para one has indent.  \n\n\n\tTabbed.\n\n" + "w " * 400,
     "देवनागरी क्षत्रिय लिपि " * 20, "ภาษาไทยไม่มีวรรค" * 20, "مرحبا بالعالم، كيف الحال؟ " * 20, "\u200b".join("zero width" * 9),
-    "word" * 100 + " " + "x" * 101 + "\n\n" + "short. " * 30, "ﬁ\u00ad\u2060\u200d" * 30, "👨‍👩‍👧‍👦" * 20, "🏴\U000e0067\U000e0062\U000e007f" * 9,
+    "word" * 100 + " " + "x" * 101 + "\n\n" + "short. " * 30, "ﬁ\u00ad\u2060\u200d" * 30, "👨‍👩‍👧‍👦" * 20, "\u0600🇫🇷🇫🇷。" * 20, "🏴\U000e0067\U000e0062\U000e007f" * 9,
 ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from chunklab.chunk import BOM, Chunk, Chunker, Span, check_choice, check_text, hard_cut, is_blank, trim
+from chunklab.chunk import BOM, Chunk, Chunker, Span, check_choice, check_id, check_text, hard_cut, is_blank, trim
 from chunklab.chunkers.fixed import fixed_spans
 from chunklab.chunkers.sentence import last_that_fits
 from chunklab.chunkers.syntax import GRAMMARS, Part, Source
@@ -196,8 +196,7 @@ class CodeChunker(Chunker):
         Raises:
             ValueError: a text or an id that is not a str.
         """
-        if not isinstance(doc_id, str):
-            raise ValueError(f"doc_id={doc_id!r:.80}: must be a str")
+        check_id(doc_id)
         pieces = code_pieces(check_text(text), self._chunk_size, self._language, self._length_function)
         chunks = []
         for index, piece in enumerate(pieces):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from typing import Any, NamedTuple
 
-from chunklab.chunk import Chunk, Chunker, Span, check_size, check_text, hard_cut, is_blank, trim
+from chunklab.chunk import Chunk, Chunker, Span, check_id, check_size, check_text, hard_cut, is_blank, trim
 from chunklab.chunkers.blocks import Unit, smaller, units_of
 from chunklab.chunkers.markdown import Outline, Section, outline, raw_title
 from chunklab.chunkers.words import count_words
@@ -350,8 +350,7 @@ class HeadingChunker(Chunker):
         Raises:
             ValueError: a text or an id that is not a str.
         """
-        if not isinstance(doc_id, str):
-            raise ValueError(f"doc_id={doc_id!r:.80}: must be a str")
+        check_id(doc_id)
         read = outline(check_text(text))
         parts = heading_parts(read, self._sizes)
         return [

@@ -149,17 +149,21 @@ def _numeral(number: int, form: str) -> str:
 
 
 def is_on(switch: _Element | None) -> bool:
+    """Whether a switch, such as bold, is there and not turned off."""
     return switch is not None and switch.get(W + "val", "1") not in ("0", "false", "off")
 
 
 def value(element: _Element | None) -> str | None:
+    """An element's `val`; None where either is missing."""
     return None if element is None else element.get(W + "val")
 
 
 def whole(element: _Element | None, default: int) -> int:
+    """An element's `val` as a whole number."""
     return default if element is None else attribute(element, "val", default)
 
 
 def attribute(element: _Element, name: str, default: int) -> int:
+    """An attribute as a whole number; the default where it is none."""
     text = element.get(W + name, "")
     return int(text) if re.fullmatch(r"[0-9]{1,6}", text) else default

@@ -9,12 +9,10 @@ the text, on that text and on hostile ones. Add --smoke for a quick look.
 from __future__ import annotations
 
 import argparse
-import statistics
-import time
-from collections.abc import Callable
 from functools import partial
 
 from langchain_text_splitters import MarkdownHeaderTextSplitter
+from speed import paired
 
 from chunklab import HeadingChunker, load_corpus
 
@@ -36,20 +34,6 @@ def markdown(size: int) -> str:
     return (text * (size // len(text) + 1))[:size]
 
 
-def seconds(call: Callable[[], object]) -> float:
-    """How long one call takes."""
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
-def ratio(first: Callable[[], object], second: Callable[[], object], rounds: int) -> tuple[float, float]:
-    """Median seconds of the first, and the median of second / first, the two run in turn."""
-    first(), second()
-    pairs = [(seconds(first), seconds(second)) for _ in range(rounds)]
-    return statistics.median(a for a, _ in pairs), statistics.median(b / a for a, b in pairs)
-
-
 def main(arguments: list[str] | None = None) -> list[tuple[str, float]]:
     """Print the tables; gives (name, ratio) of every row, for the smoke test."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -63,7 +47,7 @@ def main(arguments: list[str] | None = None) -> list[tuple[str, float]]:
     for name, call in (("chunk", chunker.chunk), ("split_text", chunker.split_text)):
         for length in (size, size // 10):
             text = markdown(length)
-            took, times = ratio(partial(call, text), partial(peer.split_text, text), rounds)
+            took, times, _ = paired(partial(call, text), partial(peer.split_text, text), rounds)
             results.append((f"{name}, {length:,}", times))
             print(
                 f"| HeadingChunker().{name} | LangChain MarkdownHeaderTextSplitter "
@@ -74,7 +58,7 @@ def main(arguments: list[str] | None = None) -> list[tuple[str, float]]:
     for name, text in {"the course's Markdown": markdown(size), **HOSTILE}.items():
         text = text[: 20_000 if smoke else None]
         once, twice = partial(chunker.split_text, text), partial(chunker.split_text, text + "\n\n" + text)
-        _, times = ratio(once, twice, 1 if smoke else 5)
+        _, times, _ = paired(once, twice, 1 if smoke else 5)
         results.append((name, times))
         print(f"| {name} | {times:.2f} | {sum(map(len, chunker.split_text(text))) / len(text):.2f} |")
     return results

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import argparse
 import ast
-import statistics
 import sysconfig
-import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from langchain_text_splitters import Language, RecursiveCharacterTextSplitter
+from speed import paired
 
 from chunklab import CodeChunker
 
@@ -64,20 +63,6 @@ def located(text: str, chunks: list[str]) -> list[tuple[int, int]]:
     return spans
 
 
-def seconds(call: Callable[[], object]) -> float:
-    """How long one call takes."""
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
-def paired(first: Callable[[], object], second: Callable[[], object], rounds: int) -> tuple[float, float]:
-    """Median seconds of the first, and the median of second / first, the two run in turn."""
-    first(), second()
-    pairs = [(seconds(first), seconds(second)) for _ in range(rounds)]
-    return statistics.median(a for a, _ in pairs), statistics.median(b / a for a, b in pairs)
-
-
 def main(arguments: list[str] | None = None) -> list[tuple[str, float]]:
     """Print the tables; gives (name, ratio) of every row, for the smoke test."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -88,7 +73,7 @@ def main(arguments: list[str] | None = None) -> list[tuple[str, float]]:
 
     ours = CodeChunker("python", SIZE)
     peer = RecursiveCharacterTextSplitter.from_language(Language.PYTHON, chunk_size=SIZE, chunk_overlap=0)
-    took, ratio = paired(
+    took, ratio, _ = paired(
         lambda: [ours.split_text(text) for text in texts], lambda: [peer.split_text(text) for text in texts], rounds
     )
     results.append(("CodeChunker", ratio))
@@ -106,7 +91,7 @@ def main(arguments: list[str] | None = None) -> list[tuple[str, float]]:
         once = ("class A:\n" if name == "one class" else "") + line * ((20_000 if smoke else 1_000_000) // len(line))
         twice = once + line * (len(once) // len(line))
         calls = (lambda text=once: ours.split_text(text), lambda text=twice: ours.split_text(text))
-        _, growth = paired(*calls, 1 if smoke else 3)
+        _, growth, _ = paired(*calls, 1 if smoke else 3)
         results.append((name, growth))
         print(f"| {name} | {growth:.2f} |")
     return results

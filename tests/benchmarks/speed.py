@@ -101,7 +101,7 @@ def main(arguments: list[str] | None = None) -> list[tuple[str, float]]:
     text = public_text()[: 50_000 if smoke else None]
     rounds, results = (1 if smoke else 9), []
 
-    print(f"| ours | peer | million characters a second | ratio | asked |\n| --- | --- | --- | --- | --- |  {len(text):,} characters")
+    print(f"{len(text):,} characters\n\n| ours | peer | million characters a second | ratio | asked |\n| --- | --- | --- | --- | --- |")
     for row in rows(text):
         took, ratio, _ = paired(row.ours, row.peer, rounds)
         results.append((row.name, ratio))
