@@ -330,7 +330,8 @@ def has_joins(text: str) -> bool:
 
 
 _WHITE = "".join(chr(c) for c in range(0x3001) if chr(c).isspace()) + BOM
-_CLUSTER = regex.compile(r"\X")
+# Flags first: \X looks back over all of a run of their letters, at each of them.
+_CLUSTER = regex.compile("[\U0001f1e6-\U0001f1ff]{2}" + r"[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]*+|\X")
 _FLAG = re.compile("[\U0001f1e6-\U0001f1ff]{2}")
 # Characters that never join one before them nor draw in one after them. What is left out: marks and joiners, Brahmic
 # letters, Hangul jamo, a few Arabic signs, and all beyond the basic plane (emoji), to keep the list short and the search

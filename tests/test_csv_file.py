@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 
 import pytest
 
@@ -63,3 +64,15 @@ def test_a_csv_is_written_whole_or_not_at_all(tmp_path):
     assert rows(path)[0]["text"] == "old" and list(tmp_path.iterdir()) == [path]
     write_csv([Chunk("half \ud83d pair", 0, 11)], str(path))
     assert rows(path)[0]["text"] == "half ? pair"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links and pipes are another thing on Windows")
+def test_a_link_stays_a_link_and_a_device_is_not_replaced(tmp_path):
+    chunks = HeadingChunker().chunk("# A\n\nwords", "a.md")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+    write_csv(chunks, tmp_path / "link.csv")
+    assert (tmp_path / "link.csv").is_symlink() and (tmp_path / "real.csv").read_text(encoding="utf-8-sig").count("a.md") == 2
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe"):
+        with pytest.raises(ValueError, match="must be a file that can be replaced"):
+            write_csv(chunks, path)

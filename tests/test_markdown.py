@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from chunklab import HeadingChunker
 from chunklab.chunkers.markdown import headings, outline, parse
 
 FOLDER = Path(__file__).parent / "commonmark"
@@ -109,3 +110,11 @@ def test_tags_that_end_each_others_blocks_do_not_change_titles():
     heading = "## The `</style>` tag, and `<script>`\n"
     assert titles(heading) == [[2, "The </style> tag, and <script>"]]
     assert titles("<pre>\n</Script>\n" + heading) == [[2, "The `</style>` tag, and `<script>`"]]
+
+
+def test_a_path_has_only_the_beginning_of_a_long_title():
+    text = "# " + "e\u0301" * 5_000 + "\n\n" + "word " * 5_000
+    (title,) = outline(text).sections[1].path
+    assert headings(text)[0].title == "e\u0301" * 5_000 and title == "e\u0301" * 149 + "…"
+    chunks = HeadingChunker().chunk(text)
+    assert len(chunks) > 20 and sum(len(c.metadata["path"][0]) for c in chunks) < len(text)

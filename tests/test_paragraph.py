@@ -168,7 +168,7 @@ def test_a_character_is_not_divided_by_a_separator():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [({"max_chunk_size": 0}, "max_chunk_size=0"), ({"max_chunk_size": "9"}, "max_chunk_size='9'"), ({"max_chunk_size": True}, "max_chunk_size=True"),
-     ({"paragraph_separator": "("}, r"paragraph_separator='\('"), ({"paragraph_separator": "[a"}, "paragraph_separator="),
+     ({"paragraph_separator": "("}, r"paragraph_separator='\('"), ({"paragraph_separator": "[a"}, "paragraph_separator="), ({"paragraph_separator": "a{99999999999}"}, "paragraph_separator="),
      ({"paragraph_separator": ""}, "paragraph_separator=''.*empty"), ({"paragraph_separator": r"\n*"}, "empty text"),
      ({"paragraph_separator": None}, "paragraph_separator=None"), ({"paragraph_separator": 5}, "paragraph_separator=5"),
      ({"paragraph_separator": b"x"}, "paragraph_separator=b'x'"), ({"join": 5}, "join=5"), ({"length_function": 5}, "length_function=5")],

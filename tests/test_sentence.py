@@ -56,6 +56,48 @@ def edges(sentences):
         yield place, "".join(sentences)
 
 
+KINDS_FOUND_LATER = {
+    "a time at the head": [
+        "At 5 a.m. Mr. Smith went to the bank. ¦He left the bank at 6 P.M. ¦Mr. Smith then went to the store.",
+        "At 5 p.m. John left. ¦It was 5 p.m. ¦John had left.",
+    ],
+    "links and marks of Markdown": [
+        "See [the docs.](http://a.b/c.html) ¦They help.",
+        "Use ~~old.~~ ¦***New!*** ¦**Both.** ¦Next.",
+        "A note.[^1] ¦Another.[^note] ¦A third.[a] ¦End.",
+    ],
+    "faces": ["Great. :) ¦Next! ;-) ¦Fine. :D ¦So: a list."],
+    "numbered headings": [
+        "1.2 Results and discussion\n¦The pump leaked. ¦It was old.",
+        "Chapter 1: The Beginning\n¦It was dark. ¦It rained.",
+    ],
+    "more abbreviations": [
+        "Hwy. 5 is closed. ¦Take Rte. 6. ¦See App. B.",
+        "P.S. I love you. ¦P.P.S. So does he. ¦N.B. The door is open.",
+    ],
+    "more German": [
+        "Siehe Bd. 3, Kap. 4. ¦Gem. § 5 gilt das nicht.",
+        "Am 24. Dez. 2020 schneite es. ¦Am 5. 6. 2020 kam er. ¦Er blieb.",
+    ],
+    "more languages": [
+        "El Dr. Pérez y la Dra. Ruiz. ¦Pág. 5, núm. 3. ¦Ver cap. 2.",
+        "De heer dr. Jansen kwam. ¦Mevr. Smit ook. ¦Il dott. Rossi no.",
+        "Voir fig. 3 et éq. 4. ¦C'est clair.",
+        "Он живёт на ул. Ленина. ¦Она — нет. ¦Mieszka na ul. Długiej.",
+        "Τι κάνεις\u037e ¦Καλά.",
+    ],
+    "who said it in Chinese": ["“你好。”他说。¦“走吧！”她问道。¦他问：“去吗？”¦她说：“去！”¦“好！”¦我笑了。"],
+    "numbers with a wide stop": ["１．第一项。¦２．第二项。"],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS_FOUND_LATER)
+def test_kinds_of_boundaries_that_were_found_wrong_later(kind):
+    for text in KINDS_FOUND_LATER[kind]:
+        sentences = text.split("¦")
+        assert cut("".join(sentences)) == sentences
+
+
 def test_there_are_enough_boundaries():
     assert sum(len(sentences) - 1 for _, sentences in marked()) >= 160 and len(KINDS) >= 30
 
@@ -332,6 +374,13 @@ def test_a_delimiter_with_its_exceptions():
     assert snapped('He left." She (too.) stayed.', 10, 0, ".") == ['He left."', "She (too.)", "stayed."]
 
 
+def test_a_delimiter_that_is_repeated_or_followed_by_stops_ends_one_sentence():  # sent-06, sent-07
+    assert snapped("Wait... what. E.g. this?! No.", 8, 0, ".") == ["Wait...", "what.", "E.g.", "this?!", "No."]
+    assert [a for a, _ in delimited_spans("Wait... what?! E.g. this. Yes.", ".", ["E.g"], ())] == [0, 8, 26]
+    assert [a for a, _ in delimited_spans("Hi?! So??", "?", (), ())] == [0, 5]
+    assert [a for a, _ in delimited_spans("a||b |c", "|", (), ())] == [0, 3, 6]
+
+
 def test_words_to_skip_count_without_a_delimiter_too():
     text = "We use Foo. Bar and so on. It is v. Good. Yes."
     assert snapped(text, 12, 0)[:2] == ["We use Foo.", "Bar and so"]
@@ -344,6 +393,28 @@ def test_context_is_at_most_half_a_window():
     spans = sentence_spans(text)
     for start, end in snapping_spans(text, spans, 60, 5):
         assert end - start <= 120
+
+
+@pytest.mark.parametrize("make", [SentenceChunker, SnappingWindowChunker])
+def test_every_chunk_starts_and_ends_at_a_word(make):  # ovl-03
+    text = "alphabetical bookkeeping catalogue dictionary encyclopaedia fundamental geographical historical"
+    chunks = make(40, 7).chunk(text)
+    assert len(chunks) > 1 and {word for c in chunks for word in c.text.split()} == set(text.split())
+
+
+def test_metadata_take_no_room():  # size-04
+    text = "A small page of text. " * 5
+    made = SentenceChunker(60).create_documents([text], [{"note": "n" * 200}])
+    assert [d.page_content for d in made] == SentenceChunker(60).split_text(text) and len(made) == 3
+    assert all(d.metadata["note"] == "n" * 200 for d in made)
+
+
+def test_sentences_without_spaces_are_packed_too():  # uni-03
+    assert SentenceChunker(10).split_text("这是第一句话。这是第二句话！“这是第三句？”") == [
+        "这是第一句话。",
+        "这是第二句话！",
+        "“这是第三句？”",
+    ]
 
 
 # ---- arguments
@@ -369,6 +440,12 @@ def test_bad_sizes_are_refused_by_name(make, size, overlap, says):  # hang-01
 def test_bad_options_are_refused_by_name(options, says):
     with pytest.raises(ValueError, match=says):
         SnappingWindowChunker(**options)
+
+
+@pytest.mark.parametrize("text", [None, 3, b"bytes", ["list"]], ids=repr)
+def test_sentences_of_what_is_no_text_are_refused(text):
+    with pytest.raises(ValueError, match="must be a str"):
+        sentence_spans(text)
 
 
 def test_nothing_is_fetched_or_imported_for_it():  # nb-11: NLTK's data are not needed

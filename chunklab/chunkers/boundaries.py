@@ -17,10 +17,10 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from chunklab.chunk import BOM, Span, last_boundary
+from chunklab.chunk import BOM, Span, check_text, last_boundary
 
 _FREE_STOPS = "。．！？｡؟۔।॥։።"  # end a sentence without a space after them
-STOPS = ".!?…‼⁇⁈⁉‽" + _FREE_STOPS
+STOPS = ".!?…‼⁇⁈⁉‽\u037e" + _FREE_STOPS
 _ENDS = "\n\r\u2028\u2029"
 _SPECIAL = "#|`~=-"  # what a heading, a table row, a fence or an underline begins with
 _QUOTES = "\"'”’“‘»«›‹」』"  # of these, “ ‘ « close in some languages and open in others
@@ -29,10 +29,10 @@ _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _EMOJI = "\u2600-\u27bf\u2b50\ufe0f\u200d\U0001f000-\U0001faff\U000e0020-\U000e007f"
 _BLANK = rf"[^\S{_ENDS}]"
 _CLOSER = (
-    r"[\"'”’»›‹」』)\]}】）》〉］｝*_`⁰-⁹¹²³†‡]|(?<=[.!?…])[“‘«]|\[\d{1,3}\]|[ \xa0\u202f]»(?=[\s,.;:]|\Z)|</\w+>"
-    rf"| ?[{_EMOJI}]+"
+    r"\]\([^\s()]{1,500}\)|[\"'”’»›‹」』)\]}】）》〉］｝*_`~⁰-⁹¹²³†‡]|(?<=[.!?…])[“‘«]|\[\^?\w{1,9}\]"
+    rf"|[ \xa0\u202f]»(?=[\s,.;:]|\Z)|</\w+>| ?[{_EMOJI}]+| [:;]-?[)(DP](?!\w)"
 )
-CLOSERS = rf"(?:{_CLOSER})*+"
+CLOSERS = rf"(?:[{STOPS}]|{_CLOSER})*+"  # what may stand between a stop and the white space
 
 WHITE = re.compile(rf"[\s{BOM}]*+")
 _LINE_END = re.compile(rf"(?>\r\n|[{_ENDS}]){_BLANK}*+")
@@ -41,7 +41,9 @@ _ITEM = re.compile(
     rf"(?:[-*+•‣◦▪●·–]|\(?\d{{1,3}}[.)]|(?:\d{{1,3}}\.){{2,}}|\(?[A-Za-z]\)|[a-z]\.|[IVX]{{2,4}}\.|\#{{1,6}}){_BLANK}"
     r"|\||```|~~~"
 )
-_AFTER_QUOTE = re.compile("[とをはがにの的]|って|です|だ")  # what goes on with the sentence that a quotation stands in
+_AFTER_QUOTE = re.compile(  # what goes on with the sentence that a quotation stands in
+    "[とをはがにの的]|って|です|だ|[他她我]们?[说问道答喊](?![：:])"
+)
 _UNDERLINE = re.compile(rf"([=~-])\1{{2,}}{_BLANK}*(?=[{_ENDS}]|\Z)")
 _WHOLE_LINE = re.compile(rf"\#{{1,6}}{_BLANK}|\||```|{_UNDERLINE.pattern}")
 _OPENERS = re.compile(rf"(?:{_BLANK}|[\"'“”‘’«»‹›„‚¿¡(\[{{「『（【《*_`>—–-])*+")
@@ -51,15 +53,22 @@ _NUMERAL = re.compile(  # "3." or "Table 3." at the head of a sentence
     r"\W{0,4}(?:(?i:chapter|section|part|figure|table|step|item|article|appendix|annex|exhibit|example|question|lesson"
     r"|scene|act|book|volume|rule|note)\s)?(?:\d{1,3}(?:\.\d{1,3})*|[^\W\d_]|[IVXLC]{1,6}|[ivxlc]{1,4})\Z"
 )
+_NUMBERED = re.compile(r"\d{1,2}(?:\.\d{1,2})*\.? [A-Z]")  # as headings often are
 _LETTER = re.compile(r"[^\W\d_]")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]\Z")
-_ORDINAL = re.compile(r"(?:im|vom|zum|zur|der|die|das|dem|den|des|seit|bis)\s\d{1,2}\Z", re.IGNORECASE)
-_MONTH = re.compile(r"Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember")
+_ORDINAL = re.compile(r"(?:im|vom|zum|zur|der|die|das|dem|den|des|seit|bis|\d{1,2}\.)\s\d{1,2}\Z", re.IGNORECASE)
+_MONTH = re.compile(
+    r"(?:Jan|Feb|Apr|Jun|Jul|Aug|Sep|Sept|Okt|Nov|Dez)\.|Januar|Februar|März|April|Mai|Juni|Juli|August|September"
+    r"|Oktober|November|Dezember|\d{1,2}\. ?\d{4}"
+)
 _SAID = r"(?:said|says|asked|cried|replied|answered|shouted|whispered|called|exclaimed|yelled|added|thought|muttered)\b"
 _HE_SAID = re.compile(rf"(?:(?:he|she|they|we|it) )?{_SAID}")
 _NAME_SAID = re.compile(
     r"(?:I|(?!(?:He|She|We|They|It|You|The|Then|Nobody)\b)(?:(?:Mr|Mrs|Ms|Dr|Prof)\. )?[A-Z][\w’'-]+"
     rf"(?: [A-Z][\w’'-]+)?) {_SAID}"
+)
+_AT_A_TIME = re.compile(
+    r"\W{0,3}(?:At|By|Around|About|Before|After|Until|From|Since) [\d:.]{1,5} ?[ap]\.m\Z", re.IGNORECASE
 )
 _DAY_OR_ZONE = re.compile(r"(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?\b|[A-Z]{2,4}\b")
 
@@ -71,13 +80,14 @@ def _set(words: str) -> frozenset[str]:
 # Abbreviations without their last dot, six letters at most. Those with a capital are abbreviations with a capital only.
 _NEVER_LAST = _set(
     "Mr Mrs Ms Messrs Mx Dr Prof Rev Hon Fr Sen Rep Gov Gen Col Maj Capt Cmdr Lt Sgt Cpl Pvt Adm Pres Supt Asst Assoc"
-    " Atty Dist Mme Mlle Sra Sig Dott Hr Dipl Ing EE vs cf viz incl excl bzw evtl ggf inkl vgl sog geb med phil rer"
-    " nat jur डॉ"
+    " Atty Dist Mme Mlle Sra Srta Dra Sig Dott dott Dhr Mevr Hr Dipl Ing EE P.S P.P.S N.B dr mr mrs vs cf viz incl"
+    " excl bzw evtl ggf inkl vgl sog geb med phil rer nat jur np ul ул им डॉ"
 )
 _BEFORE_NUMBER = _set(
     "no nos nr n° fig figs abb vol vols p pp ch chap sec secs sect sects eq eqs art arts abs ref refs tab tel ext op"
-    " para pt pts max min ca approx circa est arr dep pop ver ll vv env str rm apt tbl ft hr hrs lb lbs etc usw Jan"
-    " Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec Mon Tue Tues Wed Thu Thur Thurs Fri Sat Sun"
+    " para éq pág núm cap pt pts max min ca approx circa est arr dep pop ver ll vv env str rm apt tbl ft hr hrs lb lbs"
+    " etc usw App Hwy Rte Bd Kap Anm Gem Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Okt Nov Dec Dez Mon Tue Tues Wed Thu"
+    " Thur Thurs Fri Sat Sun"
 )
 _MAY_BE_LAST = _set(
     "Inc Ltd Co Corp Bros LLC Plc GmbH Jr Sr St Ste Ave Blvd Rd Sq Mt Ft Dept Univ Assn Esq Mio Mrd UU al ed eds av"
@@ -117,7 +127,7 @@ _CERTAIN = (
 )
 _LOWER = rf"(?:(?<=[a-z]{{5}}\.){_LONG}|(?<=\d{{4}}\.)) (?=[a-z]{{2}})"
 _BREAK = rf"(?<=[{_ENDS}])(?!(?:(?<=\r)\n)?+{_BLANK}*+[a-z](?![.)]\s))"
-_STOP = rf"(?<![{_ENDS}])(?:(?<=[{_FREE_STOPS}])|(?![0-9A-Za-z/]))(?:[{STOPS}]|{_CLOSER})*+"
+_STOP = rf"(?<![{_ENDS}])(?:(?<=[{_FREE_STOPS}])|(?![0-9A-Za-z/])){CLOSERS}"
 _CANDIDATE = re.compile(rf"[{STOPS}{_ENDS}](?:({_CERTAIN})|({_LOWER})|(?:{_BREAK}|{_STOP})({WHITE.pattern}))")
 
 
@@ -133,11 +143,14 @@ def sentence_spans(text: str) -> list[Span]:
     Returns:
         (start, end) of each sentence, in order, from 0 to the end of the text; none for a blank text.
 
+    Raises:
+        ValueError: a text that is no str.
+
     >>> text = 'Dr. Lind paid $3.50. "Really?" I asked.'
     >>> [text[start:end] for start, end in sentence_spans(text)]
     ['Dr. Lind paid $3.50. ', '"Really?" I asked.']
     """
-    start, size = WHITE.match(text).end(), len(text)
+    start, size = WHITE.match(check_text(text)).end(), len(text)
     edges, line, last, closed = [0], start, size, False
     for match in _CANDIDATE.finditer(text, start):
         place, after = match.span()
@@ -224,9 +237,10 @@ def _is_heading(text: str, first: int, left: int, right: int, longest: int) -> b
     words, word = text[first:left].split(), _WORD.match(text, head).group()
     if word[:1].islower() or words[-1].lower() in _OPEN_WORDS or words[-1][-1] in ",;-–—(&/":
         return False
-    filled = (left - first + 1 + len(word)) / longest
-    title = len(words) <= 10 and all(w[0].isupper() or not w[0].isalpha() or w in _OPEN_WORDS for w in words)
-    return filled <= 0.6 or (filled <= 1 and (title or (word in _STARTERS and word != "I")))
+    filled, starts = (left - first + 1 + len(word)) / longest, word in _STARTERS and word != "I"
+    title = all(w[0].isupper() or not w[0].isalpha() or w in _OPEN_WORDS for w in words)
+    title = len(words) <= 10 and (title or _NUMBERED.match(text, first) is not None)
+    return filled <= 0.6 or (title and starts) or (filled <= 1 and (title or starts))
 
 
 def _ends_sentence(text: str, start: int, place: int, tail: int, after: int) -> bool:
@@ -237,7 +251,7 @@ def _ends_sentence(text: str, start: int, place: int, tail: int, after: int) -> 
     if place == start:
         return False
     if tail == after:
-        return _ends_unspaced(text, place, marks, after)
+        return _ends_unspaced(text, start, place, marks, after)
     head = after if text[after].isalnum() else _OPENERS.match(text, after).end()
     first = text[head : head + 1]
     if first == "." or first in ",;:)]}&=|+%/!?" or text[place - 1] in "([":
@@ -261,12 +275,13 @@ def _ends_sentence(text: str, start: int, place: int, tail: int, after: int) -> 
     return True
 
 
-def _ends_unspaced(text: str, place: int, marks: str, after: int) -> bool:
+def _ends_unspaced(text: str, start: int, place: int, marks: str, after: int) -> bool:
     """Whether a stop that no white space follows ends a sentence, as it does in Chinese and Japanese."""
     follows, last = text[after], next(mark for mark in reversed(marks) if mark in STOPS)
     if last in _FREE_STOPS:
         joins = marks[-1] != last and _AFTER_QUOTE.match(text, after)
-        return not joins and follows not in "，、；：,;:" and not (last == "．" and follows.isdigit())
+        numeral = follows.isdigit() or (place - start < 24 and _NUMERAL.match(text, start, place))
+        return not (joins or follows in "，、；：,;:" or (last == "．" and numeral))
     return last in "!?." and _CJK.match(follows) is not None and _CJK.match(text[place - 1]) is not None
 
 
@@ -275,7 +290,7 @@ def _full_stop_ends(text: str, start: int, place: int, head: int) -> bool:
     lower = _is_lower(text, head)
     if place - 7 >= start and text[place - 7 : place].isalpha() and not text[head].isdigit():
         return not lower or _begins_lower(text, start)
-    word, number = _WORD.match(text, head).group(), text[head].isdigit() or text[head] in "$€£#"
+    word, number = _WORD.match(text, head).group(), text[head].isdigit() or text[head] in "$€£#§"
     if text[place - 1].isspace():
         return word in _STARTERS if text[place - 2] == "." else not lower
     token = text[max(start, place - 24) : place].split()[-1]
@@ -289,7 +304,7 @@ def _full_stop_ends(text: str, start: int, place: int, head: int) -> bool:
             and plain not in _ABBREVIATIONS
         )
     if plain in ("a.m", "p.m"):
-        return not _DAY_OR_ZONE.match(text, head)
+        return not (_DAY_OR_ZONE.match(text, head) or _AT_A_TIME.match(text, start, place))
     if len(token) == 1 and token.isalpha() and token < "\u2e80":
         before = text[max(start, place - 24) : place].split()[-2:-1]
         starts = word in _STARTERS and text[head + len(word) : head + len(word) + 1] != "."

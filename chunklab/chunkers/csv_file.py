@@ -26,6 +26,9 @@ def write_csv(chunks: Iterable[Chunk], path: str | os.PathLike[str]) -> None:
         chunks: of one document or of many; those of other chunkers have no path.
         path: the file; one that is there is replaced.
 
+    Raises:
+        ValueError: a path that is a folder, a device or a pipe.
+
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     file = Path(folder, "chunks.csv")
@@ -38,7 +41,9 @@ def write_csv(chunks: Iterable[Chunk], path: str | os.PathLike[str]) -> None:
     They purr.",0,18,4
     <BLANKLINE>
     """
-    path = Path(path)
+    path = Path(path).resolve()  # a link stays one
+    if path.exists() and not path.is_file():
+        raise ValueError(f"path={str(path)!r}: must be a file that can be replaced, not a folder or a device")
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with part.open("w", encoding="utf-8-sig", errors="replace", newline="") as file:

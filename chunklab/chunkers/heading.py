@@ -9,6 +9,7 @@ script that an author of knowledge bases uses; headings are those of CommonMark.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from chunklab.chunk import Chunk, Chunker, Span, check_id, check_size, check_text, hard_cut, is_blank, trim
@@ -16,7 +17,7 @@ from chunklab.chunkers.blocks import Unit, smaller, units_of
 from chunklab.chunkers.markdown import Outline, Section, outline, raw_title
 from chunklab.chunkers.words import count_words
 
-_KEPT_WHOLE = {"paragraph", "code", "table", "html", "item", "row"}
+KEPT_WHOLE = {"paragraph", "code", "table", "html", "item", "row"}
 _INDENTED = {"code", "line", "item", "list", "quote", "table", "row"}  # where indentation means something
 _SHORT = 200  # characters of a header that may be repeated for each row
 _LONGEST_TITLE = 300  # characters: it is repeated in every chunk of its topic, so a longer one would multiply the text
@@ -37,6 +38,9 @@ class Group(NamedTuple):
     first: int
     last: int
     whole: bool = True  # whole topics, not only a part of one
+
+
+Rule = Callable[[Outline, Sizes, Group, Group, bool], bool]
 
 
 class Part(NamedTuple):
@@ -67,50 +71,53 @@ def topics(read: Outline, sizes: Sizes, top: int = 0) -> list[Group]:
     >>> [read.text[read.starts[group.first] :][:6] for group in topics(read, Sizes(5, 9, 9, ""))]
     ['# Pets', '## Dog']
     """
-    groups = [Group(top, top + 1)]
-    below = top + 1
-    if read.sections[top].after == below:
-        return groups
+    groups, below = [Group(top, top + 1)], top + 1
     while below < read.sections[top].after:
         groups += topics(read, sizes, below)
         below = read.sections[below].after
-    for belong in (_belong, _belong_for_want_of_better):
-        joined = groups[:1]
-        for group in groups[1:]:
-            last = joined[-1]
-            is_child = len(read.sections[group.first].path) == len(read.sections[top].path) + 1
-            if last.whole and is_child and belong(read, sizes, last, group, last.first == top):
-                joined[-1] = Group(last.first, group.last, group.whole)
-            else:
-                joined.append(group)
-        groups = joined
+    for rule in (belong, belong_at_last) if len(groups) > 1 else ():
+        groups = joined(read, sizes, top, groups, rule)
     return groups if len(groups) == 1 else [group._replace(whole=False) for group in groups]
 
 
-def _belong(read: Outline, sizes: Sizes, left: Group, right: Group, leads: bool) -> bool:
+def joined(read: Outline, sizes: Sizes, top: int, groups: list[Group], rule: Rule) -> list[Group]:
+    """The groups under one section, with those neighbours in one that a rule puts together."""
+    together = groups[:1]
+    for group in groups[1:]:
+        last = together[-1]
+        is_child = len(read.sections[group.first].path) == len(read.sections[top].path) + 1
+        if last.whole and is_child and rule(read, sizes, last, group, last.first == top):
+            together[-1] = Group(last.first, group.last, group.whole)
+        else:
+            together.append(group)
+    return together
+
+
+def belong(read: Outline, sizes: Sizes, left: Group, right: Group, leads: bool) -> bool:
     """Whether two neighbours under one parent share a chunk: the first is small, and they fit.
 
     `leads`: the first is the text under the parent's own heading, which may go with only a part of the topic behind it.
     """
-    return _is_small(read, sizes, left) and (right.whole or leads) and _size(read, left, right) <= sizes.most
+    return is_small(read, sizes, left) and (right.whole or leads) and words_of(read, left, right) <= sizes.most
 
 
-def _belong_for_want_of_better(read: Outline, sizes: Sizes, left: Group, right: Group, leads: bool) -> bool:
+def belong_at_last(read: Outline, sizes: Sizes, left: Group, right: Group, leads: bool) -> bool:
     """The same for what stayed small: it goes with what stands before it, else with what stands behind it."""
-    together = _size(read, left, right)
-    if right.whole and _is_small(read, sizes, right):
+    together = words_of(read, left, right)
+    if right.whole and is_small(read, sizes, right):
         return together <= sizes.extended
     most = sizes.extended if right.whole or leads else sizes.most
-    return _is_small(read, sizes, left) and (together <= most or _size(read, right) > sizes.extended)
+    return is_small(read, sizes, left) and (together <= most or words_of(read, right) > sizes.extended)
 
 
-def _is_small(read: Outline, sizes: Sizes, group: Group) -> bool:
+def is_small(read: Outline, sizes: Sizes, group: Group) -> bool:
     """Whether a group has too few words, or ends with a heading that has no text under it."""
     end = read.starts[group.last]
-    return _size(read, group) < sizes.least or not read.words.between(min(read.sections[group.last - 1].body, end), end)
+    body = min(read.sections[group.last - 1].body, end)
+    return words_of(read, group) < sizes.least or not read.words.between(body, end)
 
 
-def _size(read: Outline, first: Group, last: Group | None = None) -> int:
+def words_of(read: Outline, first: Group, last: Group | None = None) -> int:
     """The words of a group, or of neighbouring ones."""
     return read.words.between(read.starts[first.first], read.starts[(last or first).last])
 
@@ -126,36 +133,27 @@ def packed(read: Outline, sizes: Sizes, group: Group) -> list[Part]:
     Returns:
         The chunks to be, in order.
     """
-    parts: list[Part] = []
-    taken: list[Unit] = []
-    added, counted = "", 0
-    ahead = _units_of_group(read, group)[::-1]
+    parts, ahead = [], _units_of_group(read, group)[::-1]
     while ahead:
-        unit = ahead.pop()
-        if not taken:
-            added, counted = _opening(read, sizes, unit)
-        start = taken[0].start if taken else unit.start
-        before = counted + read.words.between(start, unit.start)
-        words = counted + read.words.between(start, unit.end)
-        small = not taken or before < sizes.least
-        if words <= sizes.most or (small and words <= sizes.extended and unit.kind in _KEPT_WHOLE):
-            taken.append(unit)
-            continue
-        if taken and (not small or _fits_alone(read, sizes, unit)):
-            pieces = []
-        else:
-            pieces = smaller(read, unit, sizes.most - before)
-        if pieces:
-            ahead += pieces[::-1]
-        elif taken:
-            parts.append(_part(taken, added, counted))
-            taken = []
-            ahead.append(unit)
-        else:
-            taken = [unit]  # longer than any chunk, and not to be cut
-    if taken:
-        parts.append(_part(taken, added, counted))
+        parts.append(filled(read, sizes, ahead))
     return _without_small_end(read, sizes, parts)
+
+
+def filled(read: Outline, sizes: Sizes, ahead: list[Unit]) -> Part:
+    """The next chunk: the units that fit, taken off the end of the list `ahead`, where the next one is the last."""
+    added, counted = opening(read, sizes, ahead[-1])
+    start, taken = ahead[-1].start, []
+    while ahead:
+        unit = ahead[-1]
+        before, words = (counted + read.words.between(start, place) for place in (unit.start, unit.end))
+        small = not taken or before < sizes.least
+        if words <= (sizes.extended if small and unit.kind in KEPT_WHOLE else sizes.most):
+            taken.append(ahead.pop())
+        elif small and (pieces := divided(read, sizes, unit, sizes.most - before, not taken)):
+            ahead[-1:] = pieces[::-1]
+        else:
+            break
+    return part_of(taken or [ahead.pop()], added, counted)  # at least one, be it longer than any chunk
 
 
 def _units_of_group(read: Outline, group: Group) -> list[Unit]:
@@ -165,13 +163,16 @@ def _units_of_group(read: Outline, group: Group) -> list[Unit]:
     return units_of(read, first, last, start, start, end)
 
 
-def _fits_alone(read: Outline, sizes: Sizes, unit: Unit) -> bool:
-    """Whether a unit can stand whole in a chunk of its own."""
-    limit = sizes.extended if unit.kind in _KEPT_WHOLE else sizes.most
-    return _opening(read, sizes, unit)[1] + read.words.between(unit.start, unit.end) <= limit
+def divided(read: Outline, sizes: Sizes, unit: Unit, room: int, first: bool) -> list[Unit]:
+    """A unit in pieces; none if it is not to be cut, or fits whole into the next chunk and is not the first in this."""
+    limit = sizes.extended if unit.kind in KEPT_WHOLE else sizes.most
+    if not first and opening(read, sizes, unit)[1] + read.words.between(unit.start, unit.end) <= limit:
+        return []
+    return smaller(read, unit, room)
 
 
-def _part(taken: list[Unit], added: str, counted: int) -> Part:
+def part_of(taken: list[Unit], added: str, counted: int) -> Part:
+    """The chunk that units make together."""
     last = taken[-1]
     return Part(taken[0].kind, taken[0].start, last.end, added, counted, last.kind, taken[0].before, last.behind)
 
@@ -186,7 +187,7 @@ def _without_small_end(read: Outline, sizes: Sizes, parts: list[Part]) -> list[P
     return parts
 
 
-def _opening(read: Outline, sizes: Sizes, unit: Unit) -> tuple[str, int]:
+def opening(read: Outline, sizes: Sizes, unit: Unit) -> tuple[str, int]:
     """What a chunk that begins with this unit has before it, and how many words that counts.
 
     What is repeated is not to take more than half of the room: else a fence is left out, and a table's header does not
@@ -232,7 +233,7 @@ def heading_parts(read: Outline, sizes: Sizes) -> list[Part]:
     """
     parts: list[Part] = []
     for group in topics(read, sizes):
-        words = _size(read, group)
+        words = words_of(read, group)
         if words > sizes.extended:
             parts += packed(read, sizes, group)
         elif words:

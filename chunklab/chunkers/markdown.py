@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from pyromark import Options, events_with_range
 
-from chunklab.chunk import BOM, check_text
+from chunklab.chunk import BOM, check_text, last_boundary
 from chunklab.chunkers.words import Words
 
 _KINDS = {
@@ -23,6 +23,7 @@ _KINDS = {
 }  # fmt: skip
 _CONTAINERS = {"quote", "list", "item"}
 _DEEPEST = 100  # quotes and lists inside more than this are not told apart: a text of ">" alone would fill the memory
+_LONGEST_TITLE = 300  # characters of a title in a path: each chunk of its topic repeats it
 _LINE_END = re.compile("\r\n|[\n\r\u2028\u2029]")
 _OTHER_LINE_END = re.compile("\r(?!\n)|[\u2028\u2029]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -67,7 +68,7 @@ class Section(NamedTuple):
         start: where it starts.
         body: where its heading ends.
         block: the index of its first block, the heading.
-        path: the titles of the headings above it, and its own.
+        path: the titles of the headings above it, and its own; of a long one, the beginning.
         after: the index of the first section that is not below this one.
     """
 
@@ -232,7 +233,10 @@ def sections(text: str, blocks: list[Block]) -> list[Section]:
         if block.kind == "heading":
             while rows[above[-1]][0] >= block.level:
                 rows[above.pop()][-1] = len(rows)
-            path = [*rows[above[-1]][4], block.title or raw_title(text, block)]
+            title = block.title or raw_title(text, block)
+            if len(title) > _LONGEST_TITLE:
+                title = title[: last_boundary(title, 0, _LONGEST_TITLE - 1)] + "…"
+            path = [*rows[above[-1]][4], title]
             above.append(len(rows))
             rows.append([block.level, block.line, block.end, index, path, 0])
         index = block.after

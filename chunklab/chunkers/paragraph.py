@@ -74,7 +74,7 @@ def packed_paragraphs(
     def measure(last: int) -> int:
         if join is None and length is len:
             return paragraphs[last][1] - paragraphs[first][0]
-        return length(_joined(text, paragraphs[first : last + 1], join))
+        return length(joined(text, paragraphs[first : last + 1], join))
 
     first = 0
     while first < len(paragraphs):
@@ -83,7 +83,7 @@ def packed_paragraphs(
         first = last + 1
 
 
-def _joined(text: str, paragraphs: Sequence[Span], join: str | None) -> str:
+def joined(text: str, paragraphs: Sequence[Span], join: str | None) -> str:
     """The text of a chunk of these paragraphs."""
     if join is None:
         return text[paragraphs[0][0] : paragraphs[-1][1]]
@@ -91,17 +91,19 @@ def _joined(text: str, paragraphs: Sequence[Span], join: str | None) -> str:
 
 
 def _slices(text: str, size: int) -> list[str] | None:
-    """The chunks' texts, quickly, for the defaults and a text that has line feeds only; None if it has others.
+    """The chunks' texts, quickly, for the defaults; None if a piece is not plain.
 
     Most paragraphs are never looked at: from as far as a chunk may reach, this goes back to the last blank line.
     """
+    if (ascii_only := text.isascii()) and "\r" in text:
+        return None
     pieces, start, stop = [], _WHITE.match(text).end(), len(text) if text[-1:].strip() else len(text.rstrip())
     reach = min(size, len(text) or 1)
     fit = re.compile(rf"(?s).{{{reach}}}[^\S\n]+{_GAP.pattern}|.{{1,{reach}}}{_GAP.pattern}").match
     while start < stop - size:
         end = start + size
         last = text.rfind("\n", start, end + 2)
-        if last > 0 and text[last - 1] == "\n" and not (text[last + 1].isspace() or text[end].isspace()):
+        if last > 0 and text[last - 1] == "\n" and not (text[last + 1].isspace() or text[end : end + 2].isspace()):
             end, after = last - 1, last + 1  # it is the blank line, and a plain one
         elif last > 0 and (gap := fit(text, start)):
             end = after = gap.end()
@@ -115,36 +117,37 @@ def _slices(text: str, size: int) -> list[str] | None:
                 if not gap:
                     break
                 end, after = gap.span()
-        pieces.append(text[start:end].rstrip())
+        piece = text[start:end].rstrip()
+        # Looked at now, while it is in the processor's cache: that is quicker than to search all of a wide text.
+        if not ascii_only and ("\r" in piece or not (piece.isascii() or _is_plain(piece, piece[0] + piece[-1]))):
+            return None
+        pieces.append(piece)
         start = after
     if start < stop:
         pieces.append(text[start:stop])
-    return pieces if _are_plain(text, pieces) else None
+    return pieces if all(_is_plain(rest, rest[0] + rest[-1]) for rest in pieces[-1:]) else None
 
 
 def _joins(text: str, size: int, join: str) -> list[str] | None:
     """What `_slices` gives, with a `join`."""
-    pieces = list(filter(None, map(str.strip, re.split(BLANK_LINE, text))))
-    if not _are_plain(text, pieces):
-        return None
-    chunks, current, room = [], [], size
-    for piece in pieces:
+    chunks, group, room, between = [], [], size, len(join)
+    for piece in [*filter(None, map(str.strip, re.split(BLANK_LINE, text))), ""]:
         room -= len(piece)
-        if room < 0 and current:
-            chunks.append(join.join(current))
-            current, room = [], size - len(piece)
-        current.append(piece)
-        room -= len(join)
-    return [*chunks, join.join(current)] if current else chunks
+        if room < 0 or not piece:
+            chunk = join.join(group)
+            if "\r" in chunk or not (chunk.isascii() or _is_plain(chunk, "".join([p[0] + p[-1] for p in group]))):
+                return None
+            chunks.append(chunk)
+            group, room = [], size - len(piece)
+        group.append(piece)
+        room -= between
+    return list(filter(None, chunks))
 
 
-def _are_plain(text: str, pieces: list[str]) -> bool:
-    """Whether the pieces have no line end but the line feed, and none is one character with the blank beside it."""
-    if text.isascii():
-        return True
-    wide = [piece for piece in pieces if not piece.isascii()]
-    edges = "".join([piece[0] + piece[-1] for piece in wide])
-    return not (has_joins(edges) or BOM in edges or any("\u2028" in piece or "\u2029" in piece for piece in wide))
+def _is_plain(chunk: str, edges: str) -> bool:
+    """Whether a chunk has no line end but the line feed, and no edge of its pieces is one character with a blank."""
+    joins = not edges.isascii() and (BOM in edges or has_joins(edges))
+    return not (joins or "\r" in chunk or "\u2028" in chunk or "\u2029" in chunk)
 
 
 def _with_line_feeds(text: str) -> tuple[str, Callable[[int], int]]:
@@ -214,7 +217,7 @@ class ParagraphChunker(Chunker):
     def split_text(self, text: str) -> list[str]:
         """The chunks' texts alone, as LangChain asks for them."""
         pieces = self._quick(check_text(text))
-        return [_joined(text, within, self._join) for within in self._groups(text)] if pieces is None else pieces
+        return [joined(text, within, self._join) for within in self._groups(text)] if pieces is None else pieces
 
     def chunk(self, text: str, doc_id: str = "doc") -> list[Chunk]:
         """Cut one text.
@@ -233,7 +236,7 @@ class ParagraphChunker(Chunker):
         if self._join is not None:
             groups = self._groups(text)
             chunks = [
-                replace(c, text=_joined(text, group, self._join)) for c, group in zip(chunks, groups, strict=True)
+                replace(c, text=joined(text, group, self._join)) for c, group in zip(chunks, groups, strict=True)
             ]
             for c, group in zip(chunks, groups, strict=True):
                 c.metadata.update({"spans": group} if len(group) > 1 else {})
@@ -250,7 +253,7 @@ class ParagraphChunker(Chunker):
 
     def _quick(self, text: str) -> list[str] | None:
         """The chunks' texts, where a quick way gives the same; else None."""
-        if self._separator != BLANK_LINE or self._length_function is not len or "\r" in text or text.startswith(BOM):
+        if self._separator != BLANK_LINE or self._length_function is not len or text.startswith(BOM):
             return None
         return _slices(text, self._chunk_size) if self._join is None else _joins(text, self._chunk_size, self._join)
 
@@ -260,7 +263,7 @@ def check_separator(separator: str) -> None:
     rule = "must be a regular expression that does not match the empty text"
     try:
         empty = re.compile(separator).match("")
-    except (re.error, TypeError) as error:
+    except (re.error, TypeError, OverflowError, RecursionError) as error:
         raise ValueError(f"paragraph_separator={separator!r}: {rule}: {error}") from error
     if empty or not isinstance(separator, str):
         raise ValueError(f"paragraph_separator={separator!r}: {rule}")

@@ -17,7 +17,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chunklab.chunk import BOM, Chunker, Span, check_choice, graphemes, has_joins, is_blank, is_torn, last_boundary, trim
+from chunklab.chunk import (
+    BOM,
+    Chunker,
+    Span,
+    check_choice,
+    graphemes,
+    has_joins,
+    is_blank,
+    is_torn,
+    last_boundary,
+    trim,
+)
 from chunklab.chunkers.fixed import fixed_spans
 
 DEFAULT_SEPARATORS = ("\n\n", "\n", " ", "。", "！", "？", "")

@@ -9,7 +9,6 @@ word. Cost: one pass over the text; no model.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
@@ -19,7 +18,7 @@ from chunklab.chunkers.recursive import recursive_spans
 
 Length = Callable[[str], int]
 
-SKIP_BACK = ("www", "etc", "e.g", "i.e", "vs", "Mr", "Mrs", "Ms", "Dr", "Prof", "St")
+SKIP_BACK = ("www", "etc", "e.g", "E.g", "i.e", "I.e", "vs", "Mr", "Mrs", "Ms", "Dr", "Prof", "St")
 """What a given delimiter does not end a sentence after, unless told otherwise."""
 
 SKIP_FORWARD = ("com", "org", "net", "co", "uk", "io", "rs", "js", "py", "html", "pdf")
@@ -44,8 +43,8 @@ def packed_spans(text: str, sentences: Sequence[Span], size: int, overlap: int =
     >>> packed_spans("One two. Three. Four.", [(0, 9), (9, 16), (16, 21)], 14)
     [(0, 8), (9, 21)]
     """
-    pieces = _pieces(text, sentences, size, length)
-    return [(pieces[first][0], pieces[last][1]) for first, last in _pack(text, pieces, size, overlap, length)]
+    pieces = fitting_pieces(text, sentences, size, length)
+    return [(pieces[first][0], pieces[last][1]) for first, last in pack(text, pieces, size, overlap, length)]
 
 
 def snapping_spans(text: str, sentences: Sequence[Span], size: int, overlap: int, length: Length = len) -> list[Span]:
@@ -64,18 +63,19 @@ def snapping_spans(text: str, sentences: Sequence[Span], size: int, overlap: int
     >>> snapping_spans("A b. C d. E f. G h.", [(0, 5), (5, 10), (10, 15), (15, 19)], 10, 1)
     [(0, 14), (5, 19)]
     """
-    pieces, spans = _whole(text, _pieces(text, sentences, size, length), 2 * size if overlap else size, length), []
-    lowest, highest = 0, -1
-    for first, last in _pack(text, pieces, size, 0, length):
+    pieces = fitting_pieces(text, sentences, size, length)
+    pieces = mend_torn(text, pieces, 2 * size if overlap else size, length)
+    spans, lowest, highest = [], 0, -1
+    for first, last in pack(text, pieces, size, 0, length):
         reach = max(lowest, first - overlap), min(len(pieces) - 1, last + overlap)
-        left, right = _widen(text, pieces, (first, last), reach, size, length)
+        left, right = widen(text, pieces, (first, last), reach, size, length)
         if right > highest:
             spans.append((pieces[left][0], pieces[right][1]))
             lowest, highest = left + 1, right
     return spans
 
 
-def _widen(text: str, pieces: Sequence[Span], base: Span, reach: Span, size: int, length: Length) -> Span:
+def widen(text: str, pieces: Sequence[Span], base: Span, reach: Span, size: int, length: Length) -> Span:
     """The first and the last piece of a chunk with its context, which measures at most half of `size` on each side."""
     (first, last), (left, right) = base, base
     while left > reach[0] and length(text[pieces[left - 1][0] : pieces[first][0]]) <= size // 2:
@@ -87,7 +87,7 @@ def _widen(text: str, pieces: Sequence[Span], base: Span, reach: Span, size: int
     return left, right
 
 
-def _whole(text: str, pieces: Sequence[Span], most: int, length: Length) -> list[Span]:
+def mend_torn(text: str, pieces: Sequence[Span], most: int, length: Length) -> list[Span]:
     """The pieces, those that divide a grapheme cluster put together again if they measure at most `most`."""
     mended: list[Span] = []
     for start, end in pieces:
@@ -99,12 +99,12 @@ def _whole(text: str, pieces: Sequence[Span], most: int, length: Length) -> list
     return mended
 
 
-def _pieces(text: str, sentences: Sequence[Span], size: int, length: Length) -> list[Span]:
+def fitting_pieces(text: str, sentences: Sequence[Span], size: int, length: Length) -> list[Span]:
     """The sentences without white space at their edges; those longer than `size` in pieces."""
     pieces = []
     for start, end in sentences:
         left, right = trim(text, start, end)
-        if length(text[left:right]) <= size:
+        if (right - left if length is len else length(text[left:right])) <= size:
             pieces += [(left, right)] if left < right else []
         else:
             parts = recursive_spans(text[left:right], size, 0, (_SPACES, ""), "start", length)
@@ -112,24 +112,20 @@ def _pieces(text: str, sentences: Sequence[Span], size: int, length: Length) -> 
     return pieces
 
 
-def _pack(text: str, pieces: Sequence[Span], size: int, overlap: int, length: Length) -> Iterator[tuple[int, int]]:
-    """The first and the last piece of each chunk."""
-    starts, ends = [start for start, _ in pieces], [end for _, end in pieces]
-    first, count = 0, len(pieces)
-    while first < count:
-        if length is len:
-            last = max(first, bisect_right(ends, starts[first] + size, first) - 1)
-        else:
-            last = last_that_fits(lambda k: length(text[starts[first] : ends[k]]), count, first, size)  # noqa: B023
+def pack(text: str, pieces: Sequence[Span], size: int, overlap: int = 0, length: Length = len) -> Iterator[Span]:
+    """The first and the last piece of each chunk: as many as measure at most `size` together, or one alone."""
+
+    def measure(first: int, last: int) -> int:
+        start, end = pieces[first][0], pieces[last][1]
+        return end - start if length is len else length(text[start:end])
+
+    first = 0
+    while first < len(pieces):
+        last = last_that_fits(lambda k: measure(first, k), len(pieces), first, size)  # noqa: B023
         yield first, last
         after = last + 1
-        if length is len and after < count:
-            after = min(after, bisect_left(starts, max(ends[last] - overlap, ends[after] - size), first + 1))
-        while length is not len and first + 1 < after < count:
-            if (
-                length(text[starts[after - 1] : ends[last]]) > overlap
-                or length(text[starts[after - 1] : ends[last + 1]]) > size
-            ):
+        while first + 1 < after < len(pieces) and measure(after - 1, last) <= overlap:
+            if measure(after - 1, last + 1) > size:
                 break
             after -= 1
         first = after
@@ -157,7 +153,7 @@ def last_that_fits(measure: Callable[[int], int], count: int, first: int, size: 
 
 
 def delimited_spans(text: str, delimiter: str, skip_back: Sequence[str], skip_forward: Sequence[str]) -> list[Span]:
-    """Sentences that end with a delimiter, and quotes and brackets after it; they tile the text.
+    """Sentences that end with a delimiter, and stops, quotes and brackets after it; they tile the text.
 
     Args:
         text: the document.
@@ -174,7 +170,7 @@ def delimited_spans(text: str, delimiter: str, skip_back: Sequence[str], skip_fo
     mark = re.escape(delimiter)
     candidate = re.compile(
         rf"(?<!\w){_any_of(skip_back)}{mark}|{mark}(?={_any_of(skip_forward)}(?!\w))|(?<=\d){mark}(?=\d)"
-        rf"|({mark}){CLOSERS}{WHITE.pattern}"
+        rf"|((?:{mark})++){CLOSERS}{WHITE.pattern}"
     )
     first, edges = WHITE.match(text).end(), [0]
     for match in candidate.finditer(text, first):

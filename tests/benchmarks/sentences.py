@@ -18,7 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from boundaries import marked  # noqa: E402
+from boundaries import Splitter, marked, scores  # noqa: E402
 from speed import Row, paired, public_text  # noqa: E402
 
 from chunklab import ParagraphChunker, SentenceChunker, SnappingWindowChunker, sentence_spans  # noqa: E402
@@ -26,7 +26,6 @@ from chunklab import ParagraphChunker, SentenceChunker, SnappingWindowChunker, s
 NOT_ENGLISH = (
     "Chinese and Japanese", "Korean", "German", "French", "Spanish", "Russian", "Arabic", "Hindi", "other stops", "other scripts",
 )  # fmt: skip
-Splitter = Callable[[str], list[str]]
 
 
 def splitters() -> dict[str, Splitter]:
@@ -61,23 +60,6 @@ def splitters() -> dict[str, Splitter]:
     except ImportError as error:
         print(f"left out: {error.name}", file=sys.stderr)
     return found
-
-
-def places(sentences: list[str]) -> set[int]:
-    """The boundaries between sentences: how many characters that are not white space come before each."""
-    lengths = [len("".join(sentence.split())) for sentence in sentences]
-    totals = [sum(lengths[: k + 1]) for k in range(len(lengths))]
-    return {place for place in totals if 0 < place < totals[-1]}
-
-
-def scores(split: Splitter, texts: list[tuple[str, list[str]]]) -> tuple[float, float, float]:
-    """Precision, recall and F1 over all boundaries."""
-    right = found = wanted = 0
-    for _, sentences in texts:
-        ours, truth = places(split("".join(sentences))), places(sentences)
-        right, found, wanted = right + len(ours & truth), found + len(ours), wanted + len(truth)
-    precision, recall = right / max(found, 1), right / max(wanted, 1)
-    return precision, recall, 2 * right / max(found + wanted, 1)
 
 
 def boundary_table() -> dict[str, list[float]]:
