@@ -12,17 +12,21 @@ from __future__ import annotations
 import os
 import re
 import stat
+import time
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import regex
+
 from chunklab.formats.elements import DocumentError, Element, check_amount, joint
 
 __all__ = ["Document", "DocumentError", "read_document"]
 
 MAX_BYTES = 100_000_000
+MAX_FILTER_SECONDS = 60.0
 CLEANING = ("headers", "hyphens", "spaces")
 _ENDINGS = {"text": ".txt .text", "markdown": ".md .markdown", "code": ".py .js", "html": ".html .htm .xhtml"}
 _ENDINGS |= {"pdf": ".pdf", "docx": ".docx"}
@@ -75,7 +79,7 @@ def read_document(
         end: how many elements to skip at the end; with `as_range`, the last to take, itself included (a document that
             has fewer ends sooner).
         as_range: whether `start` and `end` are a range.
-        filters: regular expressions; every line in which one finds something is left out.
+        filters: regular expressions of Python's `re`; every line in which one finds something is left out.
         clean: steps of cleaning, done in this order whatever order they are given in: "headers" (running headers,
             footers and page numbers of a PDF go), "hyphens" (words broken at line ends are joined), "spaces" (runs of
             spaces and of blank lines become one).
@@ -89,7 +93,7 @@ def read_document(
         ValueError: an argument that is not allowed, before the file is touched.
         DocumentError: the file cannot be read; it is a ValueError and an OSError both. It is missing, outside the
             base, no regular file, of another type, too large, empty, damaged, encrypted, without text (scanned), too
-            large when unpacked, too slow, or has no element in the range.
+            large when unpacked, too slow (a filter can be the reason), or has no element in the range.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -99,7 +103,7 @@ def read_document(
     >>> document.id, document.text
     ('page.html', '## Bells\\n\\nLow.\\n\\nHigh.')
     """
-    patterns = _patterns(filters)
+    stays = _Filter(_patterns(filters))
     steps = _steps(clean)
     _check_range(start, end, as_range)
 
@@ -113,7 +117,7 @@ def read_document(
     name, file = _located(path, base)
     try:
         kind = _format(file, Path(path).suffix.lower())
-        text, metadata = _READERS[kind](_bytes(file), taken, patterns, steps)
+        text, metadata = _READERS[kind](_bytes(file), taken, stays, steps)
     except DocumentError as error:
         raise DocumentError(f"{name} {error}") from error.__cause__
     return Document(name, text, {"source": name, "format": kind} | metadata)
@@ -122,7 +126,8 @@ def read_document(
 # Arguments.
 
 
-def _patterns(filters: Any) -> list[re.Pattern[str]]:
+def _patterns(filters: Any) -> list[regex.Pattern[str]]:
+    """The filters, checked by `re`, whose rules they follow, and compiled by `regex`, which can be stopped."""
     if isinstance(filters, (str, bytes, re.Pattern)) or not isinstance(filters, Iterable):
         raise ValueError(f"filters={filters!r}: must be a list of regular expressions")
     patterns = []
@@ -130,10 +135,36 @@ def _patterns(filters: Any) -> list[re.Pattern[str]]:
         if not isinstance(pattern, str) and not (isinstance(pattern, re.Pattern) and isinstance(pattern.pattern, str)):
             raise ValueError(f"filters holds {pattern!r}: must be regular expressions for text")
         try:
-            patterns.append(re.compile(pattern))
-        except (re.error, RecursionError, OverflowError) as error:
+            known = re.compile(pattern)
+            ascii_only = regex.ASCII if known.flags & re.ASCII else 0  # the one flag that has another value there
+            patterns.append(regex.compile(known.pattern, known.flags & ~re.ASCII | ascii_only | regex.VERSION0))
+        except (re.error, regex.error, RecursionError, OverflowError) as error:
             raise ValueError(f"filters holds {pattern!r}: not a regular expression ({error})") from None
     return patterns
+
+
+class _Filter:
+    """Tells which lines stay, in bounded time: a pattern can be such that it takes years for one line."""
+
+    def __init__(self, patterns: list[regex.Pattern[str]]) -> None:
+        self.patterns = patterns
+        self.seconds = MAX_FILTER_SECONDS
+
+    def __bool__(self) -> bool:
+        return bool(self.patterns)
+
+    def __call__(self, line: str) -> bool:
+        began = time.monotonic()
+        try:
+            for pattern in self.patterns:
+                if pattern.search(line, timeout=max(self.seconds, 0.001)):
+                    return False
+            return True
+        except TimeoutError:
+            slow = f"the filter {pattern.pattern!r:.80} takes more than {MAX_FILTER_SECONDS:.0f} s: make it simpler"
+            raise DocumentError(f"is not filtered: {slow}") from None
+        finally:
+            self.seconds -= time.monotonic() - began
 
 
 def _steps(clean: Any) -> set[str]:
@@ -163,7 +194,7 @@ def _located(path: Any, base: Any) -> tuple[str, Path]:
     given = os.fspath(path) if isinstance(path, (str, os.PathLike)) else path
     if not isinstance(given, str) or not given:
         raise ValueError(f"path={path!r}: must be the path of a file")
-    if base is not None and not isinstance(base, (str, os.PathLike)):
+    if base is not None and (not isinstance(base, (str, os.PathLike)) or not os.fspath(base)):
         raise ValueError(f"base={base!r}: must be the path of a folder")
     if "\0" in given:
         raise DocumentError(f"{given!r} is refused: a path holds no NUL")
@@ -205,7 +236,8 @@ def _format(file: Path, ending: str) -> str:
     if not stat.S_ISREG(mode):
         raise DocumentError("is a device, a pipe or a socket, not a file")
     if ending not in _FORMATS:
-        raise DocumentError(f"is of a type that is not read: {ending!r} is none of {', '.join(_FORMATS)}")
+        known = f"{ending!r} is none of {', '.join(_FORMATS)}"
+        raise DocumentError(f"is of a type that is not read: {known}. Save it as one of these")
     return _FORMATS[ending]
 
 
@@ -232,42 +264,41 @@ def _bytes(file: Path) -> bytes:
     return data
 
 
-# From bytes to text. Each takes the bytes, the places to take by their count, the filters and the steps of cleaning.
+# From bytes to text. Each takes the bytes, the places to take by their count, the filter and the steps of cleaning.
 
 Taken = Callable[[int], range]
-Patterns = list[re.Pattern[str]]
 
 
-def _read_lines(data: bytes, taken: Taken, patterns: Patterns, steps: set[str]) -> tuple[str, dict[str, Any]]:
+def _read_lines(data: bytes, taken: Taken, stays: _Filter, steps: set[str]) -> tuple[str, dict[str, Any]]:
     text, metadata = _decoded(data, web=False)
     check_amount(len(text))
     # Offsets, not lines: a text may have ten million of them.
     ends = array("Q", (found.end() for found in _LINE.finditer(text)))
     places = taken(len(ends))
     text = text[ends[places.start - 1] if places.start else 0 : ends[places.stop - 1]]
-    if patterns:
+    if stays:
         lines = (found.group() for found in _LINE.finditer(text))
-        text = "".join(line for line in lines if _stays(line.rstrip(_LINE_ENDS), patterns))
+        text = "".join(line for line in lines if stays(line.rstrip(_LINE_ENDS)))
     return _cleaned(text, [], steps)[0], _counted(len(ends), places) | metadata
 
 
-def _read_html(data: bytes, taken: Taken, patterns: Patterns, steps: set[str]) -> tuple[str, dict[str, Any]]:
+def _read_html(data: bytes, taken: Taken, stays: _Filter, steps: set[str]) -> tuple[str, dict[str, Any]]:
     from chunklab.formats.html import read_html
 
     source, metadata = _decoded(data, web=True)
     elements, title = read_html(source)
-    text, more = _from_blocks(elements, taken, patterns, steps)
+    text, more = _from_blocks(elements, taken, stays, steps)
     return text, more | metadata | {"title": title}
 
 
-def _read_docx(data: bytes, taken: Taken, patterns: Patterns, steps: set[str]) -> tuple[str, dict[str, Any]]:
+def _read_docx(data: bytes, taken: Taken, stays: _Filter, steps: set[str]) -> tuple[str, dict[str, Any]]:
     from chunklab.formats.docx import read_docx
 
-    text, more = _from_blocks(read_docx(data), taken, patterns, steps)
+    text, more = _from_blocks(read_docx(data), taken, stays, steps)
     return text, more | {"warnings": []}
 
 
-def _read_pdf(data: bytes, taken: Taken, patterns: Patterns, steps: set[str]) -> tuple[str, dict[str, Any]]:
+def _read_pdf(data: bytes, taken: Taken, stays: _Filter, steps: set[str]) -> tuple[str, dict[str, Any]]:
     from chunklab.formats.cleaning import page_joint, without_running_lines
     from chunklab.formats.pdf import read_pdf
 
@@ -279,7 +310,7 @@ def _read_pdf(data: bytes, taken: Taken, patterns: Patterns, steps: set[str]) ->
     places = taken(count)
     if "headers" in steps:
         pages = without_running_lines(pages)[places.start : places.stop]
-    pages = [_filtered(page, patterns) for page in pages]
+    pages = [_filtered(page, stays) for page in pages]
     text, starts = _joined(pages, lambda last, place: page_joint(pages[last], pages[place]))
     text, starts = _cleaned(text, starts, steps)
     return text, _counted(count, places) | {"page_starts": starts, "warnings": warnings}
@@ -289,8 +320,8 @@ def _decoded(data: bytes, web: bool) -> tuple[str, dict[str, Any]]:
     from chunklab.formats.text import decode, repair
 
     decoded = decode(data, web)
-    text = repair(decoded.text)
-    if not text.strip(" \t\n\r\ufeff"):
+    text = repair(decoded.text).lstrip("\ufeff")  # one that is joined from files may begin with two
+    if not text.replace("\ufeff", " ").strip():
         raise DocumentError("holds no text, only white space")
     warnings = [f"the encoding was guessed: {decoded.encoding}"] if decoded.guessed else []
     if count := text.count("\ufffd"):
@@ -298,13 +329,11 @@ def _decoded(data: bytes, web: bool) -> tuple[str, dict[str, Any]]:
     return text, {"encoding": decoded.encoding, "encoding_guessed": decoded.guessed, "warnings": warnings}
 
 
-def _from_blocks(
-    elements: list[Element], taken: Taken, patterns: Patterns, steps: set[str]
-) -> tuple[str, dict[str, Any]]:
+def _from_blocks(elements: list[Element], taken: Taken, stays: _Filter, steps: set[str]) -> tuple[str, dict[str, Any]]:
     if not elements:
         raise DocumentError("holds no text")
     places = taken(len(elements))
-    blocks = [e._replace(text=_filtered(e.text, patterns)) for e in elements[places.start : places.stop]]
+    blocks = [e._replace(text=_filtered(e.text, stays)) for e in elements[places.start : places.stop]]
     text, _ = _joined([block.text for block in blocks], lambda last, place: joint(blocks[last], blocks[place]))
     return _cleaned(text, [], steps)[0], _counted(len(elements), places)
 
@@ -313,16 +342,12 @@ def _counted(count: int, places: range) -> dict[str, Any]:
     return {"elements": count, "taken": (places.start + 1, places.stop)}
 
 
-def _stays(line: str, patterns: Patterns) -> bool:
-    return not any(pattern.search(line) for pattern in patterns)
-
-
-def _filtered(text: str, patterns: Patterns) -> str:
+def _filtered(text: str, stays: _Filter) -> str:
     """The text in a form that UTF-8 can hold, without the lines that a filter leaves out."""
     from chunklab.formats.text import repair
 
     text = repair(text)
-    return "\n".join(line for line in text.split("\n") if _stays(line, patterns)) if patterns else text
+    return "\n".join(line for line in text.split("\n") if stays(line)) if stays else text
 
 
 def _joined(texts: Sequence[str], between: Callable[[int, int], str]) -> tuple[str, list[int]]:

@@ -12,6 +12,7 @@ import linecache
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os.path import commonprefix
 from types import FrameType
 from typing import Any
 
@@ -40,7 +41,7 @@ def check(name: str) -> Iterator[None]:
     """
     try:
         yield
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         try:
             reason = _reason(error)
         except Exception:  # an object of the learner's that cannot even be shown or compared
@@ -50,7 +51,7 @@ def check(name: str) -> Iterator[None]:
         print(f"✓ {name}")
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     """What a learner can do about an error that ended a check."""
     frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _of_learner(frame)]
     statement = _statement(*frames[0]) if frames else None
@@ -109,11 +110,18 @@ def _difference(asserted: ast.Assert, frame: FrameType) -> str:
     if isinstance(yours, (str, list, tuple)) and type(yours) is type(right) and len(repr(right)) > LONGEST:
         for place, (mine, theirs) in enumerate(zip(yours, right, strict=False)):
             if mine != theirs:
-                return f"at {place} yours has {_short(mine)}, where {_short(theirs)} is expected"
+                return f"at {place} yours has {_short(mine, theirs)}, where {_short(theirs, mine)} is expected"
         return f"yours has a length of {len(yours)}, where {len(right)} is expected"
-    return f"yours is {_short(yours)}, where {_short(right)} is expected"
+    alike = _short(yours) == _short(right)  # not a number, say, or what a function gives on its second call
+    return "" if alike else f"yours is {_short(yours)}, where {_short(right)} is expected"
 
 
-def _short(value: Any) -> str:
+def _short(value: Any, other: Any = None) -> str:
+    """What a value looks like; of a long text the part where it leaves the other one."""
     text = repr(value)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+    if len(text) <= LONGEST:
+        return text
+    same = len(commonprefix([value, other])) if isinstance(value, str) and isinstance(other, str) else 0
+    if same < LONGEST // 2:
+        return f"{text[: LONGEST - 1]}…"
+    return f"…{value[same - LONGEST // 4 : same + LONGEST // 2]!r}…"

@@ -2,13 +2,14 @@
 
 For whoever chooses the chunker of a service in a `.env` file and not in code. There, the values of the semantic chunker
 stay texts ("None", "95") and fail only when the first document is cut; here a wrong value is an error at once, which
-names the variable. Nothing is read from a file: python-dotenv does that, as the example of `chunker_from_env` shows.
+names the variable. The `.env` file is python-dotenv's to find and to read.
 """
 
 from __future__ import annotations
 
 import math
 import os
+from collections import ChainMap
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,7 +24,8 @@ _PERCENTILES = ("percentile", "gradient")
 def chunker_from_env(environ: Mapping[str, Any] = os.environ, embeddings: Any = None) -> Chunker:
     """The chunker that RAG Me Up's settings name.
 
-    A variable that is not set, or is empty, has its default, in brackets; "None" is None where None is allowed.
+    A variable that is not set, or is empty, has its default, in brackets; "None" is None where None is allowed. Quotes
+    around a value go, since a `.env` file that Docker reads keeps them.
 
     - splitter [RecursiveCharacterTextSplitter]: that, SemanticChunker or ParagraphChunker
     - recursive_splitter_chunk_size [2048], recursive_splitter_chunk_overlap [128]: characters
@@ -36,8 +38,9 @@ def chunker_from_env(environ: Mapping[str, Any] = os.environ, embeddings: Any = 
     too (RAG Me Up joins them with two newlines: `ParagraphChunker(…, join="\\n\\n")`).
 
     Args:
-        environ: names of variables to their values; the environment by default. For a `.env` file, what python-dotenv's
-            `dotenv_values(".env")` gives; or call its `load_dotenv()` first, which puts them into the environment.
+        environ: names of variables to their values. By default the environment, and for what is not set there the
+            `.env` file of the working folder, or of the nearest folder above it that has one. For another file, what
+            python-dotenv's `dotenv_values(path)` gives.
         embeddings: what the SemanticChunker embeds with, such as `chunklab.embeddings()`.
 
     Returns:
@@ -55,12 +58,24 @@ def chunker_from_env(environ: Mapping[str, Any] = os.environ, embeddings: Any = 
     """
     if not isinstance(environ, Mapping):
         raise ValueError(f"environ={environ!r:.80}: must map names to values, as os.environ does")
+    if environ is os.environ:
+        environ = ChainMap(environ, _env_file())
     makers = {
         "RecursiveCharacterTextSplitter": lambda: _recursive(environ),
         "SemanticChunker": lambda: _semantic(environ, embeddings),
         "ParagraphChunker": lambda: _paragraph(environ),
     }
     return makers[_choice(environ, "splitter", tuple(makers))]()
+
+
+def _env_file() -> dict[str, str | None]:
+    from dotenv import dotenv_values, find_dotenv
+
+    path = find_dotenv(usecwd=True)
+    try:
+        return dotenv_values(path, encoding="utf-8-sig")  # Windows' editors write a byte order mark
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not in UTF-8: save it so") from error
 
 
 def _recursive(environ: Mapping[str, Any]) -> RecursiveChunker:
@@ -73,7 +88,9 @@ def _recursive(environ: Mapping[str, Any]) -> RecursiveChunker:
 def _paragraph(environ: Mapping[str, Any]) -> ParagraphChunker:
     name = "paragraph_chunker_paragraph_separator"
     size = _whole(environ, "paragraph_chunker_max_chunk_size", 512)
-    separator = environ.get(name) or BLANK_LINE  # not stripped: it may be white space
+    separator = _unquoted(environ.get(name)) or BLANK_LINE  # not stripped: it may be white space
+    if separator == "None":
+        raise ValueError(f"{name}='None': must be a regular expression, or empty for a blank line")
     try:
         check_separator(separator)
     except ValueError as error:
@@ -100,9 +117,14 @@ def _semantic(environ: Mapping[str, Any], embeddings: Any) -> Chunker:
 
 
 def _value(environ: Mapping[str, Any], name: str) -> str:
-    """What a variable is set to, without white space at its edges; "" if it is not set."""
+    """What a variable is set to, without quotes and white space at its edges; "" if it is not set."""
     value = environ.get(name)
-    return "" if value is None else str(value).strip()
+    return "" if value is None else _unquoted(str(value).strip()).strip()
+
+
+def _unquoted(value: Any) -> Any:
+    quoted = isinstance(value, str) and len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
+    return value[1:-1] if quoted else value
 
 
 def _choice(environ: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> str:

@@ -2,6 +2,7 @@
 
 import re
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -24,7 +25,10 @@ from files import read  # noqa: F401
         ("a co-operative, a co-\noperative", "a co-operative, a co-operative"),
         ("a cooperative, a co-\noperative", "a cooperative, a cooperative"),
         ("wellness, the well-\nness", "wellness, the wellness"),
-        ("at https://a.org/some-\nlong-page, me@mail-\nhost.example", "at https://a.org/some-long-page, me@mail-host.example"),
+        (
+            "at https://a.org/some-\nlong-page, me@mail-\nhost.example",
+            "at https://a.org/some-long-page, me@mail-host.example",
+        ),
         ("two-\nand three-storey", "two- and three-storey"),
         ("a dash -\nand - so\n- item\n-\n3-\n4", "a dash -\nand - so\n- item\n-\n3-4"),
         ("Über-\nraschung, müh-\nsam", "Überraschung, mühsam"),
@@ -67,14 +71,20 @@ def test_single_spaces_keep_the_indent_of_code():
     assert single_spaces("def f():\n    return  1  \n\n\n\n    x")[0] == "def f():\n    return 1\n\n    x"
 
 
+ROMAN = ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii"]
+
+
 def test_pdf_06_running_lines_of_many_kinds():
     body = [f"{name} begins\n{name} goes on\n{name} and on\n{name} ends" for name in "abcdefgh"]
     for head, foot in [
         (lambda n: "THE REPORT", lambda n: f"{n}"),
         (lambda n: "the  report" if n % 3 else "THE REPORT", lambda n: f"- {n} -"),
         (lambda n: "Left page" if n % 2 else "Right page", lambda n: f"Page {n} of 8"),
-        (lambda n: f"{n + 40}   Chapter 2", lambda n: ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii"][n]),
+        (lambda n: f"{n + 40}   Chapter 2", lambda n: ROMAN[n]),
         (lambda n: f"Chapter {n // 3}: Bells {n + 3}" if n < 6 else "", lambda n: ""),
+        (lambda n: f"Preface {ROMAN[n]}", lambda n: f"- {ROMAN[n]} -"),
+        (lambda n: f"{ROMAN[n].upper()} Preface", lambda n: f"p. {ROMAN[n]}" if n < 4 else str(n - 3)),
+        (lambda n: "24/11/2024, 10:30", lambda n: f"https://a.example/b {n + 1}/8"),
         (lambda n: f"Report 2024\n{n + 1}", lambda n: "\n \n© 2024"),
     ]:
         pages = [f"{head(n)}\n{text}\n{foot(n)}" for n, text in enumerate(body)]
@@ -82,7 +92,13 @@ def test_pdf_06_running_lines_of_many_kinds():
 
 
 def test_pdf_06_lines_that_only_look_alike_stay():
-    for line in (lambda n: f"{n * n} apples", lambda n: "0", lambda n: f"Table {n // 3}", lambda n: "-----"):
+    for line in (
+        lambda n: f"{n * n} apples",
+        lambda n: "0",
+        lambda n: f"Table {n // 3}",
+        lambda n: "-----",
+        lambda n: "1,000",
+    ):
         pages = [f"{line(n)}\n{'a' * n} text\n{'b' * n} end" for n in range(8)]
         assert without_running_lines(pages) == pages
     middle = [f"a{n * n}\nb{n * n}\nc{n * n}\nsame here\nd{n * n}\ne{n * n}\nf{n * n}" for n in range(1, 9)]
@@ -107,6 +123,18 @@ def test_pdf_06_lines_that_only_look_alike_stay():
 )
 def test_pdf_06_pages_join_where_a_sentence_goes_on(previous, following, expected):
     assert page_joint(previous, following) == expected
+
+
+@pytest.mark.parametrize(
+    ("step", "part"), [(join_hyphens, "aa-\nb "), (join_hyphens, "\u00ad"), (single_spaces, "a  ")]
+)
+def test_cleaning_takes_no_more_memory_than_a_few_times_the_text(step, part):
+    text = part * (60_000 // len(part))
+    tracemalloc.start()
+    step(text)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30 * len(text)  # a list of what was found would take a hundred times
 
 
 @pytest.mark.parametrize("step", [join_hyphens, single_spaces])

@@ -3,8 +3,11 @@
 import json
 import os
 import pickle
+import re
 import socket
 import sys
+import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -22,9 +25,9 @@ from files import make_pdf
 LINES = "one\r\ntwo\nthree\rfour\u2028five"
 
 
-def write(folder, name, content):
+def write(folder, name, content, encoding="utf-8"):
     path = folder / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    path.write_bytes(content if isinstance(content, bytes) else content.encode(encoding))
     return path
 
 
@@ -100,6 +103,28 @@ def test_a_range_that_leaves_nothing_is_an_error(five, kind, options):
         read_document(five[kind], **options)
 
 
+def test_a_filter_that_would_take_for_ever_is_stopped_and_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(documents, "MAX_FILTER_SECONDS", 0.1)
+    long = "four" * 200 + "!"  # each "four" can be read in two ways
+    word(tmp_path / "a.docx", long)
+    for name, content in {"a.txt": long, "a.html": f"<p>{long}", "a.pdf": make_pdf(long)}.items():
+        write(tmp_path, name, content)
+    for path in tmp_path.iterdir():
+        refused(path, r"is not filtered: the filter '\(f\|.*' takes more than", filters=["no", "(f|ou|our|r)+$"])
+
+
+def test_filters_follow_the_rules_of_re(tmp_path):
+    lines = ["Straße 12", "STRASSE ١٢", "word", "a b", "İ", "ſ"]
+    path = write(tmp_path, "a.txt", "\n".join(lines))
+    for pattern in (
+        r"(?i)strasse", r"\d\d$", r"(?a)\d\d$", r"^\w+$", r"(?x) a \  b", r"(?i)s", r"(?i)i", "",
+        re.compile("STRA", re.IGNORECASE), re.compile(r"^\w+$", re.ASCII), re.compile("a b", re.VERBOSE),
+        re.compile("w o r d", re.VERBOSE | re.ASCII | re.IGNORECASE),
+    ):  # fmt: skip
+        kept = [line for line in lines if not re.search(pattern, line)]
+        assert read_document(path, filters=[pattern]).text.splitlines() == kept, pattern
+
+
 def test_filters_may_leave_nothing(five):
     assert {read_document(path, filters=["."]).text for path in five.values()} == {""}
 
@@ -121,6 +146,7 @@ def test_filters_may_leave_nothing(five):
         ({"clean": "hyphens"}, "clean='hyphens': must be a list of some of 'headers', 'hyphens', 'spaces'"),
         ({"clean": ["hyphen"]}, r"clean=\['hyphen'\]: must be"),
         ({"base": 3}, "base=3: must be the path of a folder"),
+        ({"base": ""}, "base='': must be the path of a folder"),
         ({"path": 3}, "path=3: must be the path of a file"),
         ({"path": ""}, "path='': must be the path of a file"),
     ],
@@ -144,15 +170,19 @@ def refused(path, says, **options):
 def test_each_file_that_cannot_be_read_has_its_own_error(tmp_path):
     refused(tmp_path / "no.txt", "^no.txt is missing")
     refused(tmp_path, "is a folder")
-    refused(write(tmp_path, "a.xls", "x"), r"'.xls' is none of .txt, .*\.docx$")
+    refused(write(tmp_path, "a.xls", "x"), r"'.xls' is none of .txt, .*\.docx. Save it as one of these")
     refused(write(tmp_path, "no_ending", "x"), "'' is none of")
     refused(tmp_path / ("a" * 300 + ".txt"), "cannot be opened|is missing")
     for ending in ("txt", "md", "html", "pdf", "docx"):
         refused(write(tmp_path, f"a.{ending}", ""), f"^a.{ending} is empty")
     for name, content in {"b.txt": " \n\ufeff\t", "b.html": "<p> </p><script>x</script>", "c.md": "\ufeff"}.items():
         refused(write(tmp_path, name, content), "holds no text")
+    for number, blank in enumerate(["\u00a0\u3000", "\u2028\x0c\u2003", "\ufeff\ufeff \ufeff"]):
+        refused(write(tmp_path, f"b{number}.txt", blank), "holds no text, only white space")
     refused(word(tmp_path / "b.docx", " "), "holds no text")
-    refused(write(tmp_path, "b.pdf", "text"), "is no PDF")
+    refused(write(tmp_path, "b.pdf", "text"), "is no PDF: it does not begin as one")
+    refused(write(tmp_path, "b.pdf", b"PK\x03\x04"), "is no PDF: it is a Word file or another ZIP archive")
+    refused(write(tmp_path, "d.docx", make_pdf("x")), "is no Word file but a PDF: give it the ending")
     refused(write(tmp_path, "d.docx", "text"), "is damaged, or no Word file")
 
 
@@ -288,6 +318,11 @@ def test_uni_05_a_byte_order_mark_is_no_text(tmp_path, name, encoding):
     assert document.metadata["encoding"] == encoding.removesuffix("-sig") and not document.metadata["encoding_guessed"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-be", "utf-32"])
+def test_uni_05_nor_is_a_second_one_of_files_that_were_joined(tmp_path, encoding):
+    assert read(tmp_path, "a.txt", "\ufeff\ufeff# One\n".encode(encoding)).text == "# One\n"
+
+
 def test_uni_05_also_big_endian_and_in_html(tmp_path):
     assert read(tmp_path, "a.txt", b"\xfe\xff" + "# One".encode("utf-16-be")).text == "# One"
     assert read(tmp_path, "a.html", "\ufeff<h1>One</h1><p>ï").text == "# One\n\nï"
@@ -300,13 +335,17 @@ def test_uni_05_also_big_endian_and_in_html(tmp_path):
         ("ok \ud835 tail \x00 end", "ok � tail  end"),
         ("\ud83d\ude00 \ude00\ud83d", "😀 ��"),
         ("\x00\x00a", "a"),
+        ("a\x00b", "ab"),
+        ("\x01a\x00b", "\x01ab"),
+        ("a b\x00c", "a bc"),
+        ("abcdef\x00\x00", "abcdef"),
         ("plain", "plain"),
     ],
 )
 def test_uni_06_surrogates_are_paired_or_replaced_and_nul_removed(tmp_path, text, expected):
     assert repair(text) == expected
     for encoding in ("utf-8", "utf-16"):
-        if text.count("\0") < 2:  # else it is taken for UTF-16 or no text
+        if not text.startswith("\0"):  # else it is taken for UTF-16 or no text
             assert read(tmp_path, "a.txt", text.encode(encoding, "surrogatepass")).text == expected
     expected.encode("utf-8")
 
@@ -325,6 +364,11 @@ def test_uni_06_surrogates_are_paired_or_replaced_and_nul_removed(tmp_path, text
         ("gb18030", "这是中文文本,用于测试编码。"),
         ("utf-16-le", "no mark, but every other byte is NUL"),
         ("utf-16-be", "no mark, but every other byte is NUL"),
+        ("utf-32-le", "no mark, but two bytes of four are NUL 鐘 👩‍🔬"),
+        ("utf-32-be", "no mark, but two bytes of four are NUL 鐘 👩‍🔬"),
+        ("utf-32-le", "日本語"),
+        ("utf-32-be", "日本語"),
+        ("cp1252", "plain words in one line " * 9000 + "and at last a naïve one"),
     ],
 )
 def test_another_encoding_is_guessed_and_said_to_be(tmp_path, encoding, text):
@@ -355,20 +399,35 @@ def test_what_a_page_declares_does_not_overrule_utf_8_and_names_no_odd_codec(tmp
         assert read(tmp_path, "a.html", page).text == "café +ADw-"
 
 
-@pytest.mark.parametrize("data", [b"%PDF-1.7 x", b"PK\x03\x04 x", b"\xd0\xcf\x11\xe0 x", b"\x89PNG\r\n", b"\x1f\x8b x"])
+@pytest.mark.parametrize(
+    "data", [b"%PDF-1.7 x", b"PK\x03\x04 x", b"\xd0\xcf\x11\xe0 x", b"\x89PNG\r\n", b"\x1f\x8b x", b"{\\rtf1 x}"]
+)
 def test_another_kind_of_file_is_not_read_as_text(tmp_path, data):
     for name in ("a.txt", "a.md", "a.html"):
         refused(write(tmp_path, name, data), "not a text: give it the ending")
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path):
-    refused(write(tmp_path, "a.txt", bytes(range(256)) * 9), "is no text: it holds too many control characters")
+    for data in (bytes(range(256)) * 9, bytes(100), b"\x7fELF\x02\x01\x01" + bytes(9) + b"\xe9\x02"):
+        refused(write(tmp_path, "a.txt", data), "is no text: it holds too many control characters .* save it as UTF-8")
+    refused(write(tmp_path, "a.txt", "日本語です。" * 9, "utf-16-le"), "save it as UTF-8")
+
+
+@pytest.mark.parametrize("part", [b"\xe9\n", b"\xe9a", "é ".encode() + b"\xe9"])
+def test_a_guess_takes_no_more_memory_than_a_few_times_the_file(part):
+    data = part * (1_000_000 // len(part))
+    decode(data[:1000])
+    tracemalloc.start()
+    decode(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 * len(data)  # a list of lines would take 40 times
 
 
 @given(st.text(max_size=60))
 def test_any_text_is_read_as_it_is(tmp_path_factory, text):
     folder = tmp_path_factory.getbasetemp()
-    plain = repair(text.encode("utf-8", "replace").decode()).removeprefix("\ufeff")
+    plain = repair(text.encode("utf-8", "replace").decode()).lstrip("\ufeff")
     try:
         document = read(folder, "any.txt", plain)
     except DocumentError as error:

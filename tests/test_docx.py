@@ -9,7 +9,8 @@ from docx.oxml import parse_xml
 
 from chunklab.documents import DocumentError
 from chunklab.formats import docx
-from files import W, blocks, make_docx, p, read  # noqa: F401
+from chunklab.formats.docx_styles import Numbering
+from files import OFFICE, PACKAGE, W, WORD, blocks, make_docx, p, read  # noqa: F401
 
 
 def test_docx_01_tables_stand_in_reading_order(read):
@@ -86,6 +87,7 @@ FIELD += text("linked") + mark("end") + text(" words")
         ("<m:oMath><m:r><m:t>E=mc</m:t></m:r></m:oMath>", "see E=mc"),
         (run(w("ruby", w("rt", text("kan")), w("rubyBase", text("漢")))), "see 漢"),
         (run("<w:sym w:char='03B1'/><w:sym w:char='D835'/>"), "see α�"),
+        (run("<w:sym w:char='ZZ'/><w:sym/><w:sym w:char='F0FFFFFF'/>"), "see ���"),
         ("<w:commentRangeStart w:id='1'/>" + text("x") + run("<w:annotationRef/>"), "see x"),
         (w("bdo w:val='rtl'", run(w("rPr", "<w:rtl/>"), w("t", "שלום עולם"))), "see שלום עולם"),
     ],
@@ -168,6 +170,53 @@ def test_word_tables_within_tables_and_rows_that_were_deleted(read):
     assert blocks(read("docx", make_docx(table(cell(heading) + cell("side"))))) == ["# Head", "side"]
 
 
+def cell(*content):
+    return w("tc", *(text if text.startswith("<") else p(text) for text in content))
+
+
+def rows(*rows):
+    return w("tbl", *(w("tr", *map(cell, row)) for row in rows))
+
+
+def test_docx_01_what_begins_with_a_hash_is_no_heading_in_a_table(read):
+    made = make_docx(rows(("#", "Name"), ("#12", "bell"), ("#tag", "low")))
+    assert read("docx", made).text == "| # | Name |\n| --- | --- |\n| #12 | bell |\n| #tag | low |"
+
+
+def test_numbers_of_items_stay_in_a_table(read):
+    made = make_docx(
+        w("tbl", w("tr", w("tc", numbered("ring", 1), numbered("wait", 1)), cell("x"))), numbering=NUMBERING
+    )
+    assert read("docx", made).text == "| 1. ring 2. wait | x |\n| --- | --- |"
+
+
+GONE = "<w:rPr><w:del/></w:rPr>"
+
+
+def test_word_counts_items_without_text_but_none_that_are_not_there(read):
+    def item(text, properties=""):
+        return p(text, f'<w:numPr><w:ilvl w:val="0"/><w:numId w:val="1"/></w:numPr>{properties}')
+
+    hidden = "<w:rPr><w:vanish/></w:rPr>"
+    body = item("one") + item("") + item("three") + item("", GONE) + p("apart") + item("", hidden) + item("four")
+    assert read("docx", make_docx(body, numbering=NUMBERING)).text == "1. one\n3. three\n\napart\n\n4. four"
+
+
+def test_a_paragraph_whose_end_was_deleted_goes_on_in_the_next(read):
+    assert blocks(read("docx", make_docx(p("one ", GONE) + p("two ", GONE) + p("three") + p("four")))) == [
+        "one two three", "four"
+    ]  # fmt: skip
+    table = rows(("a", "b"))
+    assert blocks(read("docx", make_docx(p("one", GONE) + table + p("two", GONE)))) == [
+        "one", "| a | b |\n| --- | --- |", "two"
+    ]  # fmt: skip
+
+
+def test_a_cell_that_was_deleted_is_left_out(read):
+    gone = w("tc", w("tcPr", "<w:cellDel/>"), p("gone"))
+    assert read("docx", make_docx(w("tbl", w("tr", cell("a"), gone, cell("c"))))).text == "| a | c |\n| --- | --- |"
+
+
 def test_notes_follow_at_the_end_and_headers_stay_out(read):
     def cited(kind, number):
         return f'<w:r><w:{kind}Reference w:id="{number}"/></w:r>'
@@ -185,6 +234,13 @@ def test_notes_follow_at_the_end_and_headers_stay_out(read):
         header=f"<w:hdr {W}>{p('HEAD')}</w:hdr>",
     )
     assert blocks(read("docx", made)) == ["a[^1][^2]", "b[^1]", "[^1]: low", "[^2]: last"]
+    low = w("footnote w:id='1'", p("low", runs=cited("endnote", 5)))
+    made = make_docx(
+        p("a", runs=cited("footnote", 1)),
+        footnotes=f"<w:footnotes {W}>{low}</w:footnotes>",
+        endnotes=notes("endnote", _5="last"),
+    )
+    assert blocks(read("docx", made)) == ["a[^1]", "[^1]: low[^2]", "[^2]: last"]
 
 
 def test_a_text_box_is_read_once_after_its_paragraph(read):
@@ -283,12 +339,90 @@ def test_a_zip_that_is_no_word_file_and_one_with_a_password(read):
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         archive.writestr("xl/workbook.xml", "<x/>")
-    with pytest.raises(DocumentError, match="is damaged, or no Word file"):
+    with pytest.raises(DocumentError, match="is no ordinary Word file but a ZIP archive: save it as .docx"):
         read("docx", made.getvalue())
     data = bytearray(make_docx(p("x")))
     data[data.rindex(b"PK\x01\x02") + 8] |= 1
     with pytest.raises(DocumentError, match="is encrypted"):
         read("docx", bytes(data))
+
+
+def changed(data, changes, without=()):
+    """A Word file with texts in its parts replaced, and without some of its parts."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(made, "w") as copy:
+        for name in archive.namelist():
+            content = archive.read(name)
+            for old, new in changes.items():
+                content = content.replace(old.encode(), new.encode())
+            if name not in without:
+                copy.writestr(name, content)
+    return made.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({f"{WORD}.document.main": "application/vnd.ms-word.document.macroEnabled.main"}, "with macros"),
+        ({f"{WORD}.document.main": f"{WORD}.template.main"}, "a template"),
+        (
+            {f"{WORD}.document.main": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main"},
+            "a workbook",
+        ),
+        (
+            {"http://schemas.openxmlformats.org/officeDocument/2006": "http://purl.oclc.org/ooxml/officeDocument"},
+            "Strict",
+        ),
+    ],
+)
+def test_another_kind_of_office_file_is_told_what_to_save_it_as(read, changes, says):
+    with pytest.raises(DocumentError, match=rf"is no ordinary Word file but .*{says}.*: save it as .docx") as caught:
+        read("docx", changed(make_docx(p("x")), changes))
+    assert "object at 0x" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "target", ["../NULL", "NULL", "#_Toc1", "media/lost.png", "../../../../etc/hostname", "/etc/hostname"]
+)
+def test_a_link_to_a_part_that_is_not_there_is_overlooked_as_word_does(read, target):
+    link = f'<!-- . --><Relationship Id="r9" Type="{OFFICE}/image" Target="{target}"/></Relationships>'
+    assert read("docx", changed(make_docx(p("still read")), {"</Relationships>": link})).text == "still read"
+
+
+def test_a_word_file_without_its_main_part_is_damaged(read):
+    with pytest.raises(DocumentError, match="is damaged, or no Word file"):
+        read("docx", changed(make_docx(p("x")), {}, without=["word/document.xml"]))
+    saved = io.BytesIO()
+    document = Word()
+    document.add_paragraph("no styles")
+    document.save(saved)
+    assert read("docx", changed(saved.getvalue(), {}, without=["word/styles.xml"])).text == "no styles"
+
+
+def test_nothing_outside_the_archive_is_opened_or_fetched(read, tmp_path, monkeypatch):
+    (tmp_path / "secret.xml").write_text("<secret/>", encoding="utf-8")
+    links = "".join(
+        f'<Relationship Id="r{kind}" Type="{OFFICE}/{kind}" Target="{target}" TargetMode="External"/>'
+        for kind in ("footnotes", "endnotes", "numbering", "image", "attachedTemplate")
+        for target in [(tmp_path / "secret.xml").as_uri()]
+    )
+    made = changed(make_docx(p("read")), {}, without=["word/_rels/document.xml.rels"])
+    with zipfile.ZipFile(stream := io.BytesIO(made), "a") as archive:
+        archive.writestr(
+            "word/_rels/document.xml.rels", f'<Relationships xmlns="{PACKAGE}/relationships">{links}</Relationships>'
+        )
+        archive.writestr("../../escaped.xml", "<x/>")
+    assert read("docx", stream.getvalue()).text == "read"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file.docx", "secret.xml"]
+
+
+def test_a_numbering_has_no_more_levels_than_words(read):
+    levels = [f'<w:lvl w:ilvl="{n}"><w:numFmt w:val="decimal"/><w:lvlText w:val="%1."/></w:lvl>' for n in range(999)]
+    over = "".join(f'<w:lvlOverride w:ilvl="{n}">{level}</w:lvlOverride>' for n, level in enumerate(levels))
+    numbering = f'<w:numbering {W}><w:abstractNum w:abstractNumId="0">{"".join(levels)}</w:abstractNum>'
+    numbering += f'<w:num w:numId="1"><w:abstractNumId w:val="0"/>{over}</w:num></w:numbering>'
+    assert len(Numbering(parse_xml(numbering)).levels["1"]) == 9  # each level that has begun costs every item time
+    assert read("docx", make_docx(numbered("x", 1, 998), numbering=numbering)).text == "1. x"
 
 
 def test_python_docx_makes_and_this_reads_a_whole_document(read):

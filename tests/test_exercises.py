@@ -46,6 +46,8 @@ def test_a_solved_exercise_gets_a_tick(said):
         ("def f(x): pass", "assert f(1) == 2", "yours is None, where 2 is expected"),
         ("answer = 3", "assert answer == 2, 'count the gaps'", "count the gaps; yours is 3, where 2 is expected"),
         ("answer = 3", "assert answer < 3", "`answer < 3` does not hold"),
+        ("answer = float('nan')", "assert answer == answer", "`answer == answer` does not hold"),
+        ("calls = iter([1, 2])", "assert next(calls) == 2", "`next(calls) == 2` does not hold"),
         ("answer = 3", "assert answer < 3, 'smaller'", "smaller\n"),
         ("a = list(range(90))", "assert a == [*range(80), 0, *range(81, 90)]", "at 80 yours has 80, where 0 is exp"),
         ("a = list(range(90))", "assert a == list(range(91))", "yours has a length of 90, where 91 is expected"),
@@ -82,7 +84,15 @@ def test_an_interrupt_stops_a_check():
         ("class A:\n    def __ne__(self, other): 1 / 0", "assert [A()] * 60 == [0] * 60", "1.1 Name: AssertionError\n"),
         ("def f():\n    return x\n    x = 1", "assert f() == 1", "UnboundLocalError: cannot access local variable 'x'"),
         ("", "raise NameError", "NameError"),
+        ("", "raise SystemExit(3)", "SystemExit: 3"),
+        ("def f(x): return f(x)", "assert f(1) == 1", "RecursionError: maximum recursion depth exceeded"),
     ],
 )
 def test_what_cannot_be_shown_lets_no_error_out(said, before, asked, reason):
     assert reason in said(before, block(asked))
+
+
+def test_of_two_long_texts_the_part_where_they_differ_is_shown(said):
+    told = said("yours = ['a' * 300 + 'd' + 'c' * 300]", block("assert yours == ['a' * 300 + 'b' + 'c' * 300]"))
+    assert "at 0 yours has '…" in told.replace("…'", "'…") and "aadcc" in told and "aabcc" in told
+    assert len(told) < 300

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from chunklab.documents import DocumentError
-from chunklab.formats import elements
+from chunklab.formats import elements, html
 from files import blocks, read  # noqa: F401
 
 
@@ -30,6 +30,9 @@ from files import blocks, read  # noqa: F401
         ("<script>x</script><style>y</style><noscript>n</noscript><template>t</template><p>z", "z"),
         ("<p hidden>a<p>b<div style='x:y;DISPLAY : none'><p>c<ul><li>d</ul></div>e", "b|e"),
         ("<p>a<span style='visibility:hidden'>b<br>c</span>d", "ad"),
+        ("<p>a<embed src=x>b<p>c<source>d<track>e<wbr hidden>f", "ab|cdef"),
+        ("<p>a<embed hidden>b</p><img hidden>c<input hidden>d<br hidden>e", "ab|cd\ne"),
+        ("<ol><li>a<li value=5>b<li>c<li value=x>d</ol>", "1. a\n5. b\n6. c\n7. d"),
         ("<svg><text>s</text></svg><select><option>o</select><ruby>漢<rp>(</rp><rt>kan</rt></ruby>", "漢"),
         ("&lt;b&gt; &amp;amp; &eacute; &#x1F600; &#xD835;&nosuch; &nbsp;x", "<b> &amp; é 😀 �&nosuch; \xa0x"),
         ("<p>" + "שלום <b>עולם</b>" + "<p dir=rtl>مرحبا", "שלום עולם|مرحبا"),
@@ -46,6 +49,8 @@ def test_an_html_page_is_read_as_markdown(read, page, expected):
         ("<tr><th>a<th>b<tr><td>1<td>2|3", "| a | b |\n| --- | --- |\n| 1 | 2\\|3 |"),
         ("<tr><td colspan=2>M<tr><td>1<td>2", "| M |  |\n| --- | --- |\n| 1 | 2 |"),
         ("<tr><td rowspan=2>M<td>1<tr><td>2", "| M | 1 |\n| --- | --- |\n|  | 2 |"),
+        ("<tr><th>#<th>name<tr><td>#12<td>bell", "| # | name |\n| --- | --- |\n| #12 | bell |"),
+        ("<tr><td>k<td><ol><li>a<li>b</ol>", "| k | 1. a 2. b |\n| --- | --- |"),
         ("<tr><td>k<td><p>a<p>b<ul><li>c</ul>", "| k | a b c |\n| --- | --- |"),
         ("<tr><td>k<td><table><tr><td>x<td>y</table>", "| k | x y |\n| --- | --- |"),
         ("<tr><td>a<tr><td>b<td>c<td>d", "| a |  |  |\n| --- | --- | --- |\n| b | c | d |"),
@@ -89,6 +94,20 @@ def test_nesting_a_hundred_thousand_deep_costs_its_length(read, opening):
     text = read("html", "<p>begin</p>" + opening * 100_000 + "deep").text
     assert text.startswith("begin") and len(text) < 1_000_000
     assert time.process_time() - began < 20  # quadratic, it would be minutes
+
+
+def test_a_page_that_the_parser_is_slow_with_is_given_up(read, monkeypatch):
+    page = "<p>begin" + "<b>x</i>" * 100_000  # each end tag is looked for among all open elements
+    monkeypatch.setattr(html, "MAX_SECONDS", 0.2)
+    began = time.monotonic()
+    with pytest.raises(DocumentError, match="is too deeply nested, or takes more than 0 s to read"):
+        read("html", page)
+    monkeypatch.undo()
+    monkeypatch.setattr(html, "_DEEPEST", 1000)
+    with pytest.raises(DocumentError, match="is too deeply nested"):
+        read("html", page)
+    assert time.monotonic() - began < 20
+    assert read("html", "<p>x</p>" * 5000).metadata["elements"] == 5000
 
 
 def test_huge_attributes_and_texts_are_read(read):

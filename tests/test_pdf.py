@@ -1,8 +1,10 @@
 """Reading PDFs: what their text layer gives, what is doubted, and files that are hostile."""
 
 import io
+import logging
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pypdf import PdfReader, PdfWriter
@@ -113,6 +115,11 @@ def test_a_pdf_without_text_wants_ocr(read, made):
         read("pdf", made)
 
 
+def test_a_pdf_without_pages_says_so(read):
+    with pytest.raises(DocumentError, match="^file.pdf has no pages"):
+        read("pdf", make_pdf())
+
+
 def test_ligatures_become_letters(read):
     font = "/Encoding<</Type/Encoding/BaseEncoding/WinAnsiEncoding/Differences[1/fi/fl/ffi]>>"
     made = make_pdf(show("o\x03ce, \x01nd the \x02ow").encode("latin-1"), font=font)
@@ -140,6 +147,17 @@ def test_a_broken_cross_reference_is_mended_and_said(read):
     for broken in (re.sub(rb"startxref\n\d+", b"startxref\n7", made), re.sub(rb"\n00000(\d{5})", rb"\n00001\1", made)):
         document = read("pdf", broken)
         assert document.text == "still here" and document.metadata["warnings"][0].startswith("pypdf: ")
+
+
+def test_what_is_said_of_one_pdf_is_not_said_of_another_that_is_read_beside_it(tmp_path):
+    broken = re.sub(rb"startxref\n\d+", b"startxref\n7", make_pdf("mended"))
+    paths = [tmp_path / f"{place}.pdf" for place in range(60)]
+    for place, path in enumerate(paths):
+        path.write_bytes(broken if place % 2 else make_pdf("whole"))
+    with ThreadPoolExecutor(8) as pool:
+        warnings = [document.metadata["warnings"] for document in pool.map(read_document, paths)]
+    assert warnings == [[], warnings[1]] * 30 and warnings[1]
+    assert logging.getLogger("pypdf").propagate and logging.getLogger("pypdf").handlers == []
 
 
 def test_one_damaged_page_does_not_cost_the_others(read):

@@ -1,5 +1,6 @@
 """chunker_from_env: RAG Me Up's variables, converted and checked."""
 
+import os
 import re
 import sys
 from types import ModuleType
@@ -18,6 +19,7 @@ AMOUNT = "semantic_chunker_breakpoint_threshold_amount"
 TYPE = "semantic_chunker_breakpoint_threshold_type"
 NUMBER = "semantic_chunker_number_of_chunks"
 SEPARATOR = "paragraph_chunker_paragraph_separator"
+RS, RO, PS = "recursive_splitter_chunk_size", "recursive_splitter_chunk_overlap", "paragraph_chunker_max_chunk_size"
 
 
 def same(chunker, other):
@@ -61,6 +63,52 @@ def test_the_environment_is_the_default(monkeypatch):
     monkeypatch.setenv("splitter", "ParagraphChunker")
     monkeypatch.setenv("paragraph_chunker_max_chunk_size", "99")
     assert same(chunker_from_env(), ParagraphChunker(99))
+
+
+@pytest.fixture
+def working_folder(tmp_path, monkeypatch):
+    """A folder to work in, below one for the `.env` file, and no settings in the environment."""
+    for name in [name for name in os.environ if name.lower().startswith(("splitter", "recursive_", "paragraph_"))]:
+        monkeypatch.delenv(name)
+    (tmp_path / "project" / "sub").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "project" / "sub")
+    return tmp_path / "project" / "sub"
+
+
+@pytest.mark.parametrize("place", [".", ".."])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_an_env_file_is_found_and_the_environment_comes_first(working_folder, monkeypatch, place, mark):
+    assert same(chunker_from_env(), RecursiveChunker(2048, 128, RAG_ME_UP_SEPARATORS))
+    env_file = working_folder / place / ".env"
+    env_file.write_text(f"{mark}splitter=ParagraphChunker\n{PS}=99\n", encoding="utf-8")
+    assert same(chunker_from_env(), ParagraphChunker(99)) and "splitter" not in os.environ
+    monkeypatch.setenv(PS, "77")
+    assert same(chunker_from_env(), ParagraphChunker(77))
+    monkeypatch.setenv("splitter", "RecursiveCharacterTextSplitter")
+    assert same(chunker_from_env(), RecursiveChunker(2048, 128, RAG_ME_UP_SEPARATORS))
+    assert same(chunker_from_env({**PARAGRAPH}), ParagraphChunker(512)), "a mapping that is given stands alone"
+
+
+def test_an_env_file_that_is_no_text_is_named(working_folder):
+    (working_folder / ".env").write_text("splitter=ParagraphChunker", encoding="utf-16")
+    with pytest.raises(ValueError, match=r"\.env is not in UTF-8: save it so"):
+        chunker_from_env()
+    (working_folder / ".env").unlink()
+    (working_folder / ".env").mkdir()
+    chunker_from_env()
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_quotes_that_docker_keeps_are_none_of_the_value(quote):
+    def quoted(**settings):
+        return {name: f"{quote}{value}{quote}" for name, value in settings.items()}
+
+    environ = quoted(**PARAGRAPH, **{PS: 99, SEPARATOR: r"\n\s*\n"})
+    assert same(chunker_from_env(environ), ParagraphChunker(99))
+    assert same(chunker_from_env(quoted(**PARAGRAPH, **{PS: "", SEPARATOR: ""})), ParagraphChunker(512))
+    assert same(chunker_from_env({**PARAGRAPH, SEPARATOR: quote}), ParagraphChunker(512, quote))
+    with pytest.raises(ValueError, match=f"{PS}='None': must be"):
+        chunker_from_env(quoted(**PARAGRAPH, **{PS: "None"}))
 
 
 ENV = r"""
@@ -122,7 +170,6 @@ def test_a_semantic_chunker_that_is_missing_is_named(monkeypatch):
 
 WHOLE = "must be a whole number of 1 or more"
 PERCENT = "must be a number from 0 to 100, or None"
-RS, RO, PS = "recursive_splitter_chunk_size", "recursive_splitter_chunk_overlap", "paragraph_chunker_max_chunk_size"
 
 
 @pytest.mark.parametrize(
@@ -138,6 +185,7 @@ RS, RO, PS = "recursive_splitter_chunk_size", "recursive_splitter_chunk_overlap"
         ({RO: "some"}, f"{RO}='some': must be a whole number from 0"),
         ({**PARAGRAPH, PS: "0"}, f"{PS}='0': must be a whole number of 1 or more"),
         ({**PARAGRAPH, PS: "None"}, f"{PS}='None': must be a whole number of 1 or more"),
+        ({**PARAGRAPH, SEPARATOR: "None"}, f"{SEPARATOR}='None': must be a regular expression, or empty for a blank"),
         ({**PARAGRAPH, SEPARATOR: "("}, f"{SEPARATOR}='(': must be a regular expression"),
         ({**PARAGRAPH, SEPARATOR: "x*"}, f"{SEPARATOR}='x*': must be a regular expression"),
         ({**SEMANTIC, TYPE: "median"}, f"{TYPE}='median': must be one of 'percentile', 'standard_deviation', "),

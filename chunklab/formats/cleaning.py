@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from io import StringIO
+from itertools import islice
 
 _EDGE = 3  # lines from the top or the foot of a page where a running line may stand
 _MOST = 0.4  # the share of the pages on which it stands; less than half, since left and right pages may differ
 _NUMBER = re.compile(r"(?<!\d)\d{1,6}(?!\d)")
-_ROMAN = re.compile(r"(?=[ivxlc])(c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")
+_ROMAN = re.compile(r"\b(?=[ivxlc])(c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})(?<=[ivxlc])\b")
 _STOP = re.compile(r"[.!?:;。！？…][\"'”’»)\]]*$")
 
 _BREAK = re.compile(r"(?<=[^\W_])([-\u2010\u00ad])[ \t]*(?:\r\n|[\n\r\u2028])[ \t]*(?=[^\W_])")
@@ -113,21 +116,13 @@ def join_hyphens(text: str, starts: Sequence[int] = ()) -> tuple[str, list[int]]
     >>> join_hyphens("An exam-\\nple of wrap, well-\\nknown too.")[0]
     'An example of wrap, well-known too.'
     """
-    breaks = [(found, *_halves(text, found)) for found in _BREAK.finditer(text)]
-    words = {form for _, left, right in breaks if left and right for form in (left + right, f"{left}-{right}")}
+    halves = (_halves(text, found) for found in _BREAK.finditer(text))
+    words = {form for left, right in halves if left and right for form in (left + right, f"{left}-{right}")}
     counts = Counter(
         word for found in _WORDS.finditer(text) if (word := found.group().casefold().replace("\u2010", "-")) in words
     )
-    edits = []
-    for found, left, right in breaks:
-        hyphen = found.group(1)
-        if hyphen != "\u00ad" and right in _AND and not counts[left + right]:
-            edits.append((found.start(), found.end(), hyphen + " "))  # "two- and three-storey"
-        else:
-            keeps = hyphen != "\u00ad" and _keeps_hyphen(text, found, left, right, counts)
-            edits.append((found.start(), found.end(), hyphen if keeps else ""))
-    text, starts = _edit(text, edits, starts)
-    return _edit(text, [(found.start(), found.end(), "") for found in re.finditer("\u00ad", text)], starts)
+    text, starts = _edit(text, ((found, _mended(text, found, counts)) for found in _BREAK.finditer(text)), starts)
+    return _edit(text, ((found, "") for found in re.finditer("\u00ad", text)), starts)
 
 
 def single_spaces(text: str, starts: Sequence[int] = ()) -> tuple[str, list[int]]:
@@ -144,10 +139,8 @@ def single_spaces(text: str, starts: Sequence[int] = ()) -> tuple[str, list[int]
     '  a b\\n\\nc'
     """
     runs = re.finditer(r"(?<=[^ \t\n\r\u2028])[ \t]+(?=([\n\r\u2028]|\Z)?)", text)
-    edits = [(found.start(), found.end(), " " if found.group(1) is None else "") for found in runs]
-    text, starts = _edit(text, edits, starts)
-    blank = _BLANK_LINES.finditer(text)
-    return _edit(text, [(found.end(1), found.end(), "") for found in blank], starts)
+    text, starts = _edit(text, ((found, " " if found.group(1) is None else "") for found in runs), starts)
+    return _edit(text, ((found, found.group(1)) for found in _BLANK_LINES.finditer(text)), starts)
 
 
 def _edges(lines: list[str]) -> list[int]:
@@ -160,11 +153,12 @@ def _keys(line: str, page: int) -> set[tuple[str, int | None]]:
     if len(line) > 200:
         return set()
     line = " ".join(line.split()).casefold()
-    keys = {(line, None)} if any(sign.isalpha() or sign == "©" for sign in line) else set()
-    if line and (roman := _ROMAN.fullmatch(line)):
-        keys.add(("roman", _value(roman) - page))
-    for found in list(_NUMBER.finditer(line))[:4]:
-        keys.add((f"{line[: found.start()]}#{line[found.end() :]}", int(found.group()) - page))
+    # Of lines without letters only a date is told from what a table repeats.
+    speaks = any(sign.isalpha() or sign == "©" for sign in line) or sum(map(str.isdigit, line)) >= 6
+    keys = {(line, None)} if speaks else set()
+    for numerals, value in ((_NUMBER, lambda found: int(found.group())), (_ROMAN, _value)):
+        for found in islice(numerals.finditer(line), 4):
+            keys.add((f"{line[: found.start()]}#{line[found.end() :]}", value(found) - page))
     return keys
 
 
@@ -179,6 +173,17 @@ def _halves(text: str, found: re.Match[str]) -> tuple[str, str]:
     before = _WORD_BEFORE.search(text, max(0, found.start() - _LONGEST_WORD), found.start())
     after = _WORD_AFTER.match(text, found.end(), found.end() + _LONGEST_WORD)
     return before.group().casefold() if before else "", after.group().casefold() if after else ""
+
+
+def _mended(text: str, found: re.Match[str], counts: Counter) -> str:
+    """What stands in the place of a break: its hyphen, or nothing."""
+    hyphen = found.group(1)
+    if hyphen == "\u00ad":
+        return ""
+    left, right = _halves(text, found)
+    if right in _AND and not counts[left + right]:
+        return hyphen + " "  # "two- and three-storey"
+    return hyphen if _keeps_hyphen(text, found, left, right, counts) else ""
 
 
 def _keeps_hyphen(text: str, found: re.Match[str], left: str, right: str, counts: Counter) -> bool:
@@ -202,12 +207,15 @@ def _is_inside(text: str, found: re.Match[str], left: str, right: str) -> bool:
     return (left in _INNER and text[max(before, 0)] == "-") or (right in _INNER and text[after : after + 1] == "-")
 
 
-def _edit(text: str, edits: Iterable[tuple[int, int, str]], starts: Sequence[int]) -> tuple[str, list[int]]:
-    """Replace spans of the text, given in order; an offset inside one moves to its end."""
-    pieces, begins, ends, shifts = [], [], [], [0]
-    place = 0
-    for start, end, new in edits:
-        pieces += (text[place:start], new)
+def _edit(text: str, edits: Iterable[tuple[re.Match[str], str]], starts: Sequence[int]) -> tuple[str, list[int]]:
+    """Put a text in the place of each match, given in order; an offset inside of one moves to its end."""
+    # There may be millions of them: numbers, not lists of what was found.
+    begins, ends, shifts = array("q"), array("q"), array("q", [0])
+    place, edited = 0, StringIO()
+    for found, new in edits:
+        start, end = found.span()
+        edited.write(text[place:start])
+        edited.write(new)
         place = end
         begins.append(start)
         ends.append(end)
@@ -218,4 +226,5 @@ def _edit(text: str, edits: Iterable[tuple[int, int, str]], starts: Sequence[int
         if before < len(begins) and begins[before] < offset:
             offset, before = ends[before], before + 1
         moved.append(offset + shifts[before])
-    return "".join([*pieces, text[place:]]), moved
+    edited.write(text[place:])
+    return edited.getvalue(), moved

@@ -9,14 +9,16 @@ entity is resolved, nothing is fetched. A handbook of 20 pages takes a twentieth
 
 from __future__ import annotations
 
+import posixpath
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from chunklab.formats.elements import Cell, DocumentError, Element, check_amount, heading, item, paragraph, table
 from chunklab.formats.docx_styles import Numbering, Styles, W, is_on, whole
+from chunklab.formats.elements import Cell, DocumentError, Element, check_amount, heading, item, paragraph, table
+from chunklab.formats.text import other_kind
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -27,6 +29,7 @@ MAX_XML = 30_000_000  # bytes, of one part that is parsed
 _MAX_RATIO = 200  # bytes unpacked for one packed, where they are more than
 _SMALL = 1_000_000
 
+_MAIN = b"wordprocessingml.document.main+xml"
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 WRAPPERS = {W + name for name in ("sdtContent", "ins", "moveTo", "customXml", "smartTag")} | {_MC + "Choice"}
@@ -58,7 +61,7 @@ def read_docx(data: bytes) -> list[Element]:
     import docx
 
     try:
-        document = docx.Document(BytesIO(data))
+        document = docx.Document(BytesIO(_tidied(data)))
         parts = {kind: _part(document.part, kind) for kind in ("numbering", "footnotes", "endnotes")}
         for root in (document.element, document.styles.element, *parts.values()):
             if root is not None and root.getroottree().docinfo.internalDTD is not None:
@@ -77,6 +80,8 @@ def _check_archive(data: bytes) -> None:
     """Raise DocumentError unless what the archive declares is sane; zipfile itself unpacks no more than declared."""
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         raise DocumentError("is protected by a password, or an old .doc: save it as .docx without a password")
+    if not data.startswith(b"PK") and (what := other_kind(data)):
+        raise DocumentError(f"is no Word file but {what}: give it the ending that it should have")
     if data.count(b"PK\x01\x02") > MAX_PARTS:
         raise DocumentError(f"is refused: an archive of more than {MAX_PARTS:,} parts")
     try:
@@ -96,6 +101,46 @@ def _check_archive(data: bytes) -> None:
             raise DocumentError(f"is refused: {part.filename!r:.60} unpacks to more than {_MAX_RATIO} times its size")
         if part.file_size > MAX_XML and part.filename.lower().endswith((".xml", ".rels")):
             raise DocumentError(f"is refused: {part.filename!r:.60} unpacks to {part.file_size:,} bytes of XML")
+
+
+def _tidied(data: bytes) -> bytes:
+    """The archive without its links to parts that it does not hold: Word overlooks them, python-docx stumbles."""
+    from docx.oxml import parse_xml
+    from lxml import etree
+
+    with zipfile.ZipFile(BytesIO(data)) as archive:
+        names = set(archive.namelist())
+        _check_kind(archive, names)
+        tidy = {}
+        for name in names:
+            if name.endswith(".rels"):
+                folder = posixpath.join("/", posixpath.dirname(posixpath.dirname(name)))
+                relations = parse_xml(archive.read(name))
+                for relation in relations.findall("{*}Relationship"):
+                    target = posixpath.normpath(posixpath.join(folder, relation.get("Target", "")))
+                    if relation.get("TargetMode") != "External" and target.lstrip("/") not in names:
+                        relations.remove(relation)
+                        tidy[name] = relations
+        if not tidy:
+            return data
+        copy = BytesIO()
+        with zipfile.ZipFile(copy, "w") as written:
+            for name in names:
+                written.writestr(name, etree.tostring(tidy[name]) if name in tidy else archive.read(name))
+    return copy.getvalue()
+
+
+def _check_kind(archive: zipfile.ZipFile, names: set[str]) -> None:
+    """Raise DocumentError, with what to do, if it is something else that looks like a Word file."""
+    if "[Content_Types].xml" not in names:
+        kind = "an OpenDocument file" if "mimetype" in names else "a ZIP archive"
+    elif _MAIN not in archive.read("[Content_Types].xml"):
+        kind = "a workbook, slides, a template or a document with macros"
+    elif "_rels/.rels" in names and b"purl.oclc.org/ooxml" in archive.read("_rels/.rels"):
+        kind = "Strict Open XML"
+    else:
+        return
+    raise DocumentError(f"is no ordinary Word file but {kind}: save it as .docx (Word document)")
 
 
 def _part(document: Any, kind: str) -> _Element | None:
@@ -122,21 +167,28 @@ class _Reader:
         }
         self.levels: list[int] = []  # of the items around the last one, and its own
         self.fields: list[bool] = []  # for each open field, whether its result has begun
-        self.cited: dict[tuple[str, str | None], int] = {}
+        self.cited: dict[tuple[str, str | None], int] = {}  # a note, and its number
+        self.order: list[tuple[str, str | None]] = []
         self.size = self.count = 0
 
     def read(self, body: _Element) -> list[Element]:
         elements = list(self.blocks(body))
-        for note, number in list(self.cited.items()):
+        for number, note in enumerate(self.order, start=1):  # which grows while a note cites another
             text = " ".join(block.plain for block in self.blocks(self.notes[note]))
             elements.append(self.counted(Element(f"[^{number}]: {text}", text)))
         return elements
 
     def blocks(self, parent: _Element) -> Iterator[Element]:
         """The elements of a body, a cell, a note or a text box."""
+        joined: list[_Element] = []  # paragraphs whose end was deleted, so that the next goes on in the same line
         for child in parent:
             if child.tag == W + "p":
-                yield from self.paragraph(child)
+                after = child.getnext()
+                if child.find(f"{W}pPr/{W}rPr/{W}del") is not None and after is not None and after.tag == W + "p":
+                    joined.append(child)
+                    continue
+                yield from self.paragraph(child, joined)
+                joined.clear()
             elif child.tag == W + "tbl":
                 self.levels.clear()
                 yield from map(self.counted, table([self.row(row) for row in _rows(child)]))
@@ -158,6 +210,8 @@ class _Reader:
         cells = [Cell([], whole(before, 1))] if before is not None else []
         for cell in _children(row, W + "tc"):
             properties = cell.find(W + "tcPr")
+            if properties is not None and properties.find(W + "cellDel") is not None:
+                continue
             merged = None if properties is None else properties.find(W + "vMerge")
             merged = properties.find(W + "hMerge") if merged is None and properties is not None else merged
             goes_on = merged is not None and merged.get(W + "val", "continue") == "continue"
@@ -167,19 +221,22 @@ class _Reader:
         self.levels.clear()
         return cells
 
-    def paragraph(self, element: _Element) -> Iterator[Element]:
+    def paragraph(self, element: _Element, joined: Sequence[_Element] = ()) -> Iterator[Element]:
+        """The element that a paragraph gives, with those before it that it was joined to, and its text boxes."""
         texts: list[str] = []
         boxes: list[_Element] = []
-        self.walk(element, texts, boxes)
+        for piece in (*joined, element):
+            self.walk(piece, texts, boxes)
         # A field whose result has not begun by now is broken, and must not hide the rest of the document.
         self.fields = [shown for shown in self.fields if shown]
         text = "\n".join(line.strip() for line in "".join(texts).split("\n")).strip()
         style = self.styles.of(element)
-        label = self.numbering.label(style.number, style.level) if text else ""
+        # A paragraph without text has its number too, which Word shows, and counts.
+        label = self.numbering.label(style.number, style.level) if text or not _is_unseen(element) else ""
         if style.heading and text:
             self.levels.clear()
             yield self.counted(heading(f"{label} {text}" if label and label != "-" else text, style.heading))
-        elif label:
+        elif label and text:
             # Word gives its List Number 2 a numbering of its own, at level 0; there the style's name says the depth.
             depth = max(style.level, style.depth)
             while self.levels and self.levels[-1] >= depth:
@@ -218,10 +275,16 @@ class _Reader:
         """What stands on paper for an element inside a run."""
         tag = element.tag
         if tag == W + "sym":
-            return chr(int(element.get(W + "char", "20"), 16))
+            code = element.get(W + "char", "")
+            return chr(int(code, 16)) if re.fullmatch("[0-9A-Fa-f]{1,4}", code) else "\ufffd"
         if tag in _NOTES:
             note = (_NOTES[tag], element.get(W + "id"))
-            return f"[^{self.cited.setdefault(note, len(self.cited) + 1)}]" if note in self.notes else ""
+            if note not in self.notes:
+                return ""
+            if note not in self.cited:
+                self.order.append(note)
+                self.cited[note] = len(self.order)
+            return f"[^{self.cited[note]}]"
         return _CHARACTERS.get(tag) or element.text or ""
 
     def field(self, kind: str | None) -> None:
@@ -245,6 +308,12 @@ def _children(parent: _Element, tag: str) -> Iterator[_Element]:
 
 def _rows(element: _Element) -> Iterator[_Element]:
     return (row for row in _children(element, W + "tr") if row.find(f"{W}trPr/{W}del") is None)
+
+
+def _is_unseen(paragraph: _Element) -> bool:
+    """Whether the paragraph is not there for a reader, deleted or hidden with its end; its number is not, either."""
+    mark = paragraph.find(f"{W}pPr/{W}rPr")
+    return mark is not None and (mark.find(W + "del") is not None or is_on(mark.find(W + "vanish")))
 
 
 def _chosen(element: _Element) -> Iterable[_Element]:

@@ -17,6 +17,7 @@ _ROMAN = [(1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "x
 _ROMAN += [(10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")]
 _LONGEST_CHAIN = 20  # of styles based on one another; a hostile file may make a circle of them
 _LONGEST_LABEL = 40
+_LEVELS = 9
 
 
 class Style(NamedTuple):
@@ -88,11 +89,11 @@ class Numbering:
         lists = {e.get(W + "abstractNumId"): e for e in element.iterchildren(W + "abstractNum")}
         for number in element.iterchildren(W + "num"):
             name, of = number.get(W + "numId"), value(number.find(W + "abstractNumId"))
-            levels = dict(_level(e) for e in lists[of].iterchildren(W + "lvl")) if of in lists else {}
+            levels = dict(map(_level, lists[of].findall(W + "lvl")[:_LEVELS])) if of in lists else {}
             self.restarts[name] = set()
-            for override in number.iterchildren(W + "lvlOverride"):
+            for override in number.findall(W + "lvlOverride")[:_LEVELS]:
                 level, start = attribute(override, "ilvl", 0), override.find(W + "startOverride")
-                levels |= dict(_level(e) for e in override.iterchildren(W + "lvl"))
+                levels |= dict(map(_level, override.findall(W + "lvl")[:1]))
                 if start is not None and level in levels:
                     levels[level] = (*levels[level][:2], whole(start, 1))
                     self.restarts[name].add(level)

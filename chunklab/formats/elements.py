@@ -36,11 +36,13 @@ class Element(NamedTuple):
         text: as it stands in the document.
         plain: as it stands in the cell of a table, without the signs of Markdown.
         in_list: an item, which the next item follows without a blank line between.
+        is_heading: a heading.
     """
 
     text: str
     plain: str = ""
     in_list: bool = False
+    is_heading: bool = False
 
 
 class Cell(NamedTuple):
@@ -66,7 +68,7 @@ def heading(text: str, level: int) -> Element:
     '## Watches at night'
     """
     text = " ".join(text.split())
-    return Element(f"{'#' * min(level, 6)} {text}", text)
+    return Element(f"{'#' * min(level, 6)} {text}", text, is_heading=True)
 
 
 def paragraph(text: str, depth: int = 0) -> Element:
@@ -86,7 +88,7 @@ def item(text: str, marker: str, depth: int = 1) -> Element:
     """
     lead = _indent(depth - 1)
     body = _indented(_MISREAD.sub(r"\\", text), lead + " " * (len(marker) + 1))
-    return Element(f"{lead}{marker} {body.lstrip()}", text, in_list=True)
+    return Element(f"{lead}{marker} {body.lstrip()}", text if marker == "-" else f"{marker} {text}", in_list=True)
 
 
 def code(text: str) -> Element:
@@ -158,7 +160,7 @@ def _bounded(span: int) -> int:
 
 
 def _is_layout(cell: Cell) -> bool:
-    return any(e.text.startswith("#") for e in cell.elements) or sum(len(e.plain) for e in cell.elements) > _LONG_CELL
+    return any(e.is_heading for e in cell.elements) or sum(len(e.plain) for e in cell.elements) > _LONG_CELL
 
 
 def _grid(rows: list[list[Cell]]) -> list[list[str]]:

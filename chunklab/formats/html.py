@@ -9,19 +9,24 @@ length), fetches nothing and knows no entities but HTML's own. Some million char
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 
-from chunklab.formats.elements import Cell, Element, check_amount, code, heading, item, paragraph, table
+from chunklab.formats.elements import Cell, DocumentError, Element, check_amount, code, heading, item, paragraph, table
 
 _BLOCKS = set(
     "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption figure "
     "footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol p pre search section summary table "
     "tbody td tfoot th thead tr ul".split()
 )
-_UNSEEN = set("canvas datalist embed iframe noscript object rp rt script select style svg template".split())
+_UNSEEN = set("canvas datalist iframe noscript object rp rt script select style svg template".split())
+# Elements without content: the parser takes some for open ones, and what follows for their content.
+_EMPTY = set("area base br col embed hr img input link meta param source track wbr".split())
 _LISTS = {"ul", "ol", "menu", "dir"}
 _DEEPEST_TABLE = 10  # of tables within tables; deeper ones are read as if they were not there
-_PIECE = 1_000_000
+_PIECE = 20_000
+_DEEPEST = 500_000  # the parser compares each end tag with all elements that are open
+MAX_SECONDS = 60.0
 _HIDING = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _WHITE = re.compile(r"[ \t\n\r\f]+")
 
@@ -36,7 +41,7 @@ def read_html(text: str) -> tuple[list[Element], str]:
         Its elements in reading order, and its title ("" if it has none).
 
     Raises:
-        DocumentError: too much text, or too large a table.
+        DocumentError: too much text, too large a table, too deep, or too slow.
 
     >>> elements, title = read_html("<title>T</title><h2>Bells</h2><ul><li>low<li>high</ul><p hidden>x")
     >>> [element.text for element in elements], title
@@ -48,8 +53,11 @@ def read_html(text: str) -> tuple[list[Element], str]:
     # The encoding is said, or the page's own meta element would be believed. The tree is as huge as the text allows.
     parser = etree.HTMLParser(target=page, encoding="utf-8", huge_tree=True)
     source = text.encode("utf-8")
+    deadline = time.monotonic() + MAX_SECONDS
     for place in range(0, len(source), _PIECE):  # in pieces, since an error ends the reading at the end of one
         parser.feed(source[place : place + _PIECE])
+        if page.depth > _DEEPEST or time.monotonic() > deadline:
+            raise DocumentError(f"is too deeply nested, or takes more than {MAX_SECONDS:.0f} s to read: split it")
     parser.close()
     return page.frames[0], " ".join("".join(page.title).split())
 
@@ -65,11 +73,12 @@ class _Page:
         self.marker = ""  # of the item that was opened and has no text so far
         self.texts: list[str] = []
         self.title: list[str] = []
-        self.level = self.preformatted = self.unseen = self.size = self.count = self.deep = 0
+        self.level = self.preformatted = self.unseen = self.size = self.count = self.deep = self.depth = 0
         self.in_title = False
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        if self.unseen or tag in _UNSEEN or _is_hidden(attributes):
+        self.depth += 1
+        if self.unseen or tag in _UNSEEN or (tag not in _EMPTY and _is_hidden(attributes)):
             self.unseen += 1
             return
         if tag == "br":
@@ -86,9 +95,10 @@ class _Page:
             self.lists.append(_whole(attributes.get("start"), 1) if tag == "ol" else None)
         elif tag == "li":
             number = self.lists[-1] if self.lists else None
-            self.marker = "-" if number is None else f"{number}."
             if number is not None:
+                number = _whole(attributes.get("value"), number)
                 self.lists[-1] = number + 1
+            self.marker = "-" if number is None else f"{number}."
         elif tag == "pre":
             self.preformatted += 1
         elif tag == "table":
@@ -105,6 +115,7 @@ class _Page:
             self.level = int(tag[1:])
 
     def end(self, tag: str) -> None:
+        self.depth -= 1
         if self.unseen:
             self.unseen -= 1
         elif tag == "title":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from io import BytesIO
 from typing import Any
 
 from chunklab.formats.elements import DocumentError, check_amount
+from chunklab.formats.text import other_kind
 
 MAX_PAGES = 5_000
 MAX_SECONDS = 120.0
@@ -33,6 +35,8 @@ _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi",
 _LONG_WORD = re.compile(r"[a-zA-ZÀ-ɏ]{26,}")
 _UNKNOWN = re.compile(r"[\x00-\x08\x0e-\x1f\ue000-\uf8ff\ufffd]")
 _LETTERS = re.compile(rb"[A-Za-z]{2,}")
+_LOCK = threading.Lock()
+_PROPAGATE: list[bool] = []  # for each PDF that is being read, whether pypdf's log went on to others before them all
 
 
 def read_pdf(data: bytes, wanted: Callable[[int], range]) -> tuple[list[str], int, list[str]]:
@@ -52,7 +56,8 @@ def read_pdf(data: bytes, wanted: Callable[[int], range]) -> tuple[list[str], in
     from pypdf.errors import DependencyError
 
     if b"%PDF-" not in data[:1024]:
-        raise DocumentError("is no PDF: it does not begin as one")
+        what = other_kind(data)
+        raise DocumentError(f"is no PDF: it {f'is {what}' if what else 'does not begin as one'}")
     deadline = time.monotonic() + MAX_SECONDS
     with apply_configuration(**_BOUNDS), _heard() as warnings:
         try:
@@ -62,6 +67,8 @@ def read_pdf(data: bytes, wanted: Callable[[int], range]) -> tuple[list[str], in
             count = len(reader.pages)
             if count > MAX_PAGES:
                 raise DocumentError(f"has {count:,} pages, and at most {MAX_PAGES:,} are read: split it")
+            if not count:
+                raise DocumentError("has no pages")
             texts = _pages(reader, wanted(count), deadline, warnings)
         except (DocumentError, MemoryError):
             raise
@@ -180,21 +187,26 @@ def _listed(things: list) -> str:
 
 @contextmanager
 def _heard() -> Iterator[list[str]]:
-    """Collect what pypdf logs, which would else be printed into a notebook."""
+    """Collect what pypdf logs in this thread, which would else be printed into a notebook."""
     heard: list[str] = []
+    thread = threading.get_ident()
 
     class Listener(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             message = f"pypdf: {record.getMessage()[:200]}"
-            if message not in heard and len(heard) < 10:
+            if threading.get_ident() == thread and message not in heard and len(heard) < 10:
                 heard.append(message)
 
     logger, listener = logging.getLogger("pypdf"), Listener(logging.WARNING)
-    before = logger.propagate
-    logger.addHandler(listener)
-    logger.propagate = False
+    with _LOCK:
+        _PROPAGATE.append(_PROPAGATE[0] if _PROPAGATE else logger.propagate)
+        logger.propagate = False
+        logger.addHandler(listener)
     try:
         yield heard
     finally:
-        logger.propagate = before
-        logger.removeHandler(listener)
+        with _LOCK:
+            logger.removeHandler(listener)
+            before = _PROPAGATE.pop()
+            if not _PROPAGATE:
+                logger.propagate = before
