@@ -11,21 +11,18 @@ from __future__ import annotations
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.embeddings import Embeddings
-from langchain_core.tracers.context import register_configure_hook
 
 from chunklab.chunk import Chunk, Chunker, check_choice, check_size, is_blank
 from chunklab.corpus import Question, load_corpus, load_questions
+from chunklab.counting import counted
 from chunklab.metrics import Places, Scores, bootstrap, merged, precision_omega, published_spans, span_scores, spans_of
-from chunklab.models.vectors import ASKED
 from chunklab.retrieval import ChunkIndex, Hit, model_name, query_vectors
 
 if TYPE_CHECKING:
@@ -122,23 +119,27 @@ class Scoreboard:
         self.questions = load_questions() if questions is None else _checked_questions(questions, self.documents)
         self.embeddings, self.k = embeddings, check_size("k", k)
         self.rows: dict[str, Row] = {}
+        self._lengths: dict[str, int] = {}
         self._gold = [merged(s for gold in q.spans for s in spans_of(gold)) for q in self.questions]
         self._vectors = query_vectors([q.question for q in self.questions], embeddings)
 
-    def add(self, name: str, chunker: Chunker | Iterable[Chunk], note: str = "") -> Row:
+    def add(
+        self, name: str, chunker: Chunker | Iterable[Chunk], note: str = "", index: type[ChunkIndex] = ChunkIndex
+    ) -> Row:
         """Measure a method and keep it as a row; a name that is there already is measured anew.
 
         Args:
             name: what to call it.
             chunker: a chunker; or the chunks of all documents, made already.
             note: a remark to stand beside it.
+            index: what searches the chunks: ChunkIndex, MultiVectorIndex, or a function of the same two arguments.
 
         Returns:
             The row.
 
         Raises:
             ValueError: a name that is no text; neither a chunker nor chunks, or chunks that do not lie in the documents
-                on the board.
+                on the board; an index that cannot be called.
 
         Warns:
             UserWarning: chunks are longer than the model reads, which sees their beginning only.
@@ -147,16 +148,18 @@ class Scoreboard:
             raise ValueError(f"name={name!r:.60}: must be a text")
         if isinstance(chunker, type) or not (hasattr(chunker, "chunk") or isinstance(chunker, Iterable)):
             raise ValueError(f"chunker={chunker!r:.60}: must be a chunker, or a list of chunks")
+        if not callable(index):
+            raise ValueError(f"index={index!r:.60}: must be ChunkIndex, MultiVectorIndex, or a function like these")
         begin = time.perf_counter()
-        with _counted() as calls:
+        with counted() as calls:
             if hasattr(chunker, "chunk"):
                 chunks = [chunk for doc_id, text in self.documents.items() for chunk in chunker.chunk(text, doc_id)]
             else:
                 chunks = list(chunker)
             self._check_places(name, chunks)
-            index = ChunkIndex(chunks, self.embeddings)
+            searched = index(chunks, self.embeddings)
         seconds = time.perf_counter() - begin
-        hits = index.search_many(self._vectors, self.k)
+        hits = searched.search_many(self._vectors, self.k)
         truncated = _warn_of_truncation(name, chunks, self.embeddings)
         scores, tokens, cut = self._measured(chunks, hits)
         sizes = np.array([len(c.text) for c in chunks])
@@ -174,16 +177,55 @@ class Scoreboard:
                 raise ValueError(f"{name}: chunk {chunk.id} ends at {chunk.end}, {chunk.document} at {size}")
 
     def _measured(self, chunks: list[Chunk], hits: list[list[Hit]]) -> tuple[dict[str, np.ndarray], ...]:
-        from chunklab.models.tokens import tokens
-
-        places, count = Places(chunks), tokens("cl100k")
-        sizes = {text: count(text) for text in {hit.chunk.text for found in hits for hit in found}}
-        found = [span_scores(near, q.spans) for near, q in zip(hits, self.questions, strict=True)]
-        scores = {metric: np.array([getattr(s, metric) for s in found]) for metric in METRICS}
+        places = Places(chunks)
+        scores, read = self._read(hits)
         scores["omega"] = np.array([places.omega(gold) for gold in self._gold])
-        read = np.array([sum(sizes[hit.chunk.text] for hit in near) for near in hits])
         cut = np.array([sum(not places.hold(spans_of(gold)[0]) for gold in q.spans) for q in self.questions])
         return scores, read, cut
+
+    def _read(self, hits: list[list[Hit]]) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """What the hits of each question hold of its gold, and how many tokens they are."""
+        found = [span_scores(near, q.spans) for near, q in zip(hits, self.questions, strict=True)]
+        scores = {metric: np.array([getattr(s, metric) for s in found]) for metric in METRICS}
+        return scores, np.array([sum(map(self._length, near)) for near in hits])
+
+    def _length(self, hit: Hit) -> int:
+        """Its tokens (cl100k), counted once."""
+        from chunklab.models.tokens import tokens
+
+        text = hit.chunk.text
+        if text not in self._lengths:
+            self._lengths[text] = tokens("cl100k")(text)
+        return self._lengths[text]
+
+    def within(self, max_tokens: int) -> Scoreboard:
+        """The same rows at the same cost: of each question's k hits, only those are read that fit in a budget.
+
+        Args:
+            max_tokens: tokens (cl100k) a question. Hits are read in order; one that no longer fits is left out. Give
+                the board a k that is large enough to spend it.
+
+        Returns:
+            A scoreboard of its own.
+
+        Raises:
+            ValueError: a bad max_tokens.
+        """
+        check_size("max_tokens", max_tokens)
+        board = copy(self)
+        board.rows = {}
+        for name, row in self.rows.items():
+            kept = []
+            for near in row.hits:
+                left, read = max_tokens, []
+                for hit in near:
+                    if (length := self._length(hit)) <= left:
+                        left -= length
+                        read.append(hit)
+                kept.append(read)
+            scores, tokens = self._read(kept)
+            board.rows[name] = replace(row, hits=kept, tokens=tokens, scores={**row.scores, **scores})
+        return board
 
     def frame(self, by: str | None = None) -> pd.DataFrame:
         """The numbers, for figures and sums.
@@ -296,6 +338,37 @@ class Scoreboard:
         higher, lower = tuple(ids[gains > _NOISE].tolist()), tuple(ids[gains < -_NOISE].tolist())
         return Difference(one, other, metric, float(gains.mean()), low, high, higher, lower, len(gains))
 
+    def differences(
+        self, pairs: Iterable[tuple[str, str]], by: str | None = None, metric: str = "recall"
+    ) -> pd.DataFrame:
+        """Several comparisons in one table.
+
+        Args:
+            pairs: the names of two rows each, as for `compare`.
+            by: None; or "kind" or "document", for a column a group of questions.
+            metric: as for `compare`.
+
+        Returns:
+            Texts, a row a pair: the mean difference in percentage points, with its 95 % interval in brackets.
+
+        Raises:
+            ValueError: a row, metric or `by` that is not there.
+        """
+        import pandas as pd
+
+        check_choice("by", by, (None, "kind", "document"))
+        lines = {}
+        for one, other in pairs:
+            self.compare(one, other, metric)
+            gains = 100 * (self.rows[one].scores[metric] - self.rows[other].scores[metric])
+            line = lines[f"{one} minus {other}"] = {}
+            for group, places in self._groups(by).items():
+                values = (gains[places].mean(), *bootstrap(gains[places]))
+                # No "-0.0", which rounding would give.
+                shown = "{:+.1f} [{:+.1f}, {:+.1f}]".format(*(round(value, 1) + 0.0 for value in values))
+                line[f"{group or 'all'} ({len(places)})"] = shown
+        return pd.DataFrame(lines).T.rename_axis(columns=f"{metric}, points")
+
     def __repr__(self) -> str:
         return self.table().to_string()
 
@@ -331,35 +404,6 @@ def _checked_questions(questions: Any, documents: Mapping[str, str]) -> list[Que
             if not start < end <= len(documents.get(document, "")):
                 raise ValueError(f"question {question.id}: documents holds no {document!r} {start} up to {end}")
     return questions
-
-
-class _Calls(BaseCallbackHandler):
-    """Counts the calls of language models, and the texts embedded."""
-
-    def __init__(self) -> None:
-        self.llm = 0
-        self.texts: list[int] = []
-
-    def on_llm_start(self, *args: Any, **kwargs: Any) -> None:
-        self.llm += 1
-
-    on_chat_model_start = on_llm_start
-
-
-_CALLS: ContextVar[_Calls | None] = ContextVar("chunklab_calls", default=None)
-# LangChain asks this variable for a handler whenever a model is called, so a chunker need not know that it is counted.
-register_configure_hook(_CALLS, inheritable=True)
-
-
-@contextmanager
-def _counted() -> Iterator[_Calls]:
-    calls = _Calls()
-    tokens = _CALLS.set(calls), ASKED.set(calls.texts)
-    try:
-        yield calls
-    finally:
-        _CALLS.reset(tokens[0])
-        ASKED.reset(tokens[1])
 
 
 def _warn_of_truncation(name: str, chunks: Sequence[Chunk], embeddings: Embeddings) -> int:

@@ -79,7 +79,7 @@ def plot_sizes(methods: Mapping[str, Iterable], limit: int | None = None) -> Les
     allowed = f", at most {limit:,} allowed" if limit else ""
     alt = f"Sizes of chunks in characters{allowed}. " + " ".join(f"{name}: {fact}." for name, fact in facts.items())
     edges = _bins(max([limit or 1, *(size for row in sizes.values() for size in row)]), limit)
-    with _figure(0.7 + 1.15 * len(sizes), alt) as figure:
+    with new_figure(0.7 + 1.15 * len(sizes), alt) as figure:
         rows = figure.subplots(len(sizes), 1, sharex=True, squeeze=False)[:, 0]
         for axes, (name, row) in zip(rows, sizes.items(), strict=True):
             for edge, bar in zip(edges, axes.hist(row, edges, color=BLUE)[2], strict=False):
@@ -118,7 +118,7 @@ def plot_windows(spans: Iterable, length: int) -> LessonFigure:
     said += [f"characters {start:,} to {end:,} are in none" for start, end in gaps]
     twice = f"{sum(end - start for start, end in shared):,} characters are in more than one"
     alt = "; ".join([f"{len(windows)} windows over a text of {length:,} characters", twice, *said]) + "."
-    with _figure(1.2 + 0.3 * len(windows), alt) as figure:
+    with new_figure(1.2 + 0.3 * len(windows), alt) as figure:
         axes = figure.subplots()
         for start, end in gaps:
             axes.axvspan(start, end, color=VERMILLION, alpha=0.25, linewidth=0)
@@ -163,7 +163,7 @@ def plot_hits(hits: Iterable, gold: Iterable = (), whole: float | None = None) -
     if right:
         alt += f" With the answer: {', '.join(f'{hit.score:.3f} at {hit.chunk.start:,}' for hit in right)}."
     alt += "" if whole is None else f" In one piece: {whole:.3f}."
-    with _figure(3, alt) as figure:
+    with new_figure(3, alt) as figure:
         axes = figure.subplots()
         axes.hlines(scores, [h.chunk.start for h in found], [h.chunk.end for h in found], color=BLUE, linewidth=2.5)
         for hit in right:
@@ -202,7 +202,7 @@ def plot_scores(scores: Any, metric: str = "recall") -> LessonFigure:
     names = [" · ".join(name) if isinstance(name, tuple) else str(name) for name in frame.index]
     ends = [(name, *row) for name, row in zip(names, _intervals(frame, metric), strict=True)]
     rows = [f"{name}: {value:.3g} ({low:.3g} to {high:.3g})." for name, value, low, high in ends]
-    with _figure(0.8 + 0.42 * len(names), " ".join([f"{metric} in percent, with 95% intervals.", *rows])) as figure:
+    with new_figure(0.8 + 0.42 * len(names), " ".join([f"{metric} in percent, with 95% intervals.", *rows])) as figure:
         axes = figure.subplots()
         for place, (_, value, low, high) in enumerate(ends):
             axes.plot([low, high], [place, place], color=BLUE, linewidth=2, alpha=0.55)
@@ -240,7 +240,7 @@ def plot_sweep(frame: DataFrame, x: str, metric: str, by: str | None = None) -> 
     if len(groups) > 6:
         raise ValueError(f"by={by!r}: {len(groups)} lines cannot be told apart: six at most")
     said = []
-    with _figure(3.6) as figure:
+    with new_figure(3.6) as figure:
         axes = figure.subplots()
         looks = zip((BLUE, VERMILLION, GREEN, ORANGE, PURPLE, "black"), "os^Dv*", cycle(("-", "--")))
         for (name, rows), (colour, marker, line) in zip(groups.items(), looks, strict=False):
@@ -355,7 +355,7 @@ def _styled() -> Iterator[None]:
 
 
 @contextmanager
-def _figure(height: float, alt: str = "") -> Iterator[LessonFigure]:
+def new_figure(height: float, alt: str = "") -> Iterator[LessonFigure]:
     """A figure to draw on, laid out once: laid out again at each showing, it would shift by a pixel or two."""
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 

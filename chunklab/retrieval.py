@@ -9,13 +9,9 @@ one runs no code.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -24,10 +20,10 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from chunklab.chunk import Chunk, check_size, is_blank
+from chunklab.index_file import FIELDS, read_index, write_index
 from chunklab.models.vectors import check_model, embed, unit
 
 Where = Callable[[Chunk], bool] | Mapping[str, Any]
-FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +51,8 @@ class ChunkIndex:
         model: the name of the model.
     """
 
+    _settings: tuple[str, ...] = ()  # attributes that are kept with the index
+
     def __init__(self, chunks: Iterable[Chunk], embeddings: Embeddings) -> None:
         chunks = _checked(chunks)
         self._fill(chunks, _chunk_vectors(chunks, embeddings), embeddings)
@@ -74,7 +72,7 @@ class ChunkIndex:
         return len(self.chunks)
 
     def __repr__(self) -> str:
-        return f"ChunkIndex of {len(self)} chunks, {self.vectors.shape[1]} dimensions, {self.model}"
+        return f"{type(self).__name__} of {len(self)} chunks, {self.vectors.shape[1]} dimensions, {self.model}"
 
     def search(self, query: str, k: int = 4, min_score: float | None = None, where: Where | None = None) -> list[Hit]:
         """The chunks nearest to a query.
@@ -130,9 +128,17 @@ class ChunkIndex:
                 f"the query has {vectors.shape[1]} dimensions ({source}), the index has {self.vectors.shape[1]} "
                 f"({self.model}): search with the model that the index was built with"
             )
-        vectors = unit(vectors)
-        places = self._nearest(vectors, min(k, len(allowed)), allowed)
-        return [self._hits(query, near, k, min_score) for query, near in zip(vectors, places, strict=True)]
+        return self._found(unit(vectors), k, allowed, min_score)
+
+    def _found(self, queries: np.ndarray, k: int, allowed: np.ndarray, min_score: float | None) -> list[list[Hit]]:
+        """The hits of each query, a unit vector, among the chunks at the places that are allowed."""
+        places = self._nearest(queries, min(k, len(allowed)), allowed)
+        # Each row on its own and in double precision: equal vectors get equal scores, in any order and batch.
+        scores = [
+            (self.vectors[near].astype(np.float64) * query).sum(axis=1)
+            for query, near in zip(queries, places, strict=True)
+        ]
+        return [self._hits(*found, k, min_score) for found in zip(queries, places, scores, strict=True)]
 
     def _nearest(self, queries: np.ndarray, k: int, allowed: np.ndarray) -> list[np.ndarray]:
         """For each query the places of the k nearest, and of all that may score the same as the last of them."""
@@ -152,11 +158,13 @@ class ChunkIndex:
             pending, wanted = pending[~done], min(wanted * 4, len(allowed))
         return places
 
-    def _hits(self, query: np.ndarray, places: np.ndarray, k: int, min_score: float | None) -> list[Hit]:
+    def _hits(
+        self, query: np.ndarray, places: np.ndarray, scores: np.ndarray, k: int, min_score: float | None
+    ) -> list[Hit]:
+        """The best k of the places, by their scores."""
         if not query.any():
             return []
-        # Each row on its own and in double precision: equal vectors get equal scores, in any order and batch.
-        scores = np.clip((self.vectors[places].astype(np.float64) * query).sum(axis=1), -1, 1)
+        scores = np.clip(scores, -1, 1)
         best = np.lexsort((places, self._no_direction[places], -scores))[:k]
         return [
             Hit(self.chunks[places[i]], float(scores[i]), rank)
@@ -191,29 +199,13 @@ class ChunkIndex:
         Raises:
             ValueError: metadata that JSON cannot hold.
         """
-        import faiss
-        from filelock import FileLock
-
-        folder = Path(folder)
-        data = faiss.serialize_index(self._faiss).tobytes()
         content = {
-            "format": FORMAT,
             "model": self.model,
             "dimension": self.vectors.shape[1],
-            "count": len(self),
-            "vectors": f"{_sha(data)}.faiss",
-            "chunks": [{name: getattr(chunk, name) for name in _FIELDS} for chunk in self.chunks],
+            "chunks": [{name: getattr(chunk, name) for name in FIELDS} for chunk in self.chunks],
+            **{name: getattr(self, name) for name in self._settings},
         }
-        content["sha256"] = _sha(_as_json(content))
-        folder.mkdir(parents=True, exist_ok=True)
-        # The vectors' file is named after what it holds, so the old pair stays whole until index.json is replaced. Of
-        # two that save at once, one waits: it would take the other's vectors for old ones.
-        with FileLock(folder / ".lock"):
-            _write(folder / content["vectors"], data)
-            _write(folder / "index.json", _as_json(content))
-            for path in folder.glob("*.faiss"):
-                if _OURS.fullmatch(path.name) and path.name != content["vectors"]:
-                    path.unlink(missing_ok=True)
+        write_index(Path(folder), content, self._faiss)
 
     @classmethod
     def load(cls, folder: str | Path, embeddings: Embeddings) -> ChunkIndex:
@@ -230,13 +222,15 @@ class ChunkIndex:
             FileNotFoundError: no index there, or half of one.
             ValueError: an index of another model or format, or a damaged one.
         """
-        content, vectors = _read(Path(folder))
+        content, vectors = read_index(Path(folder))
         if content["model"] != model_name(embeddings):
             raise ValueError(
                 f"the index in {folder} was built with {content['model']} ({content['dimension']} dimensions), not "
                 f"with {model_name(embeddings)}: load it with that model, or build it anew"
             )
         index = cls.__new__(cls)
+        for name in cls._settings:
+            setattr(index, name, content.get(name, getattr(cls, name)))
         index._fill(content["chunks"], vectors, embeddings)
         return index
 
@@ -274,10 +268,6 @@ class _AsQueries(Embeddings):
 
 _SAME = 1e-5
 """Scores that differ by less may be equal: FAISS sums in single precision."""
-
-_OURS = re.compile(r"[0-9a-f]{64}\.faiss")
-_FIELDS = [field.name for field in fields(Chunk)]  # metadata is the last
-_KEYS = {"format": int, "model": str, "dimension": int, "count": int, "vectors": str, "chunks": list}
 
 
 def _checked(chunks: Any) -> list[Chunk]:
@@ -335,79 +325,4 @@ def _chunk_vectors(chunks: Sequence[Chunk], embeddings: Embeddings) -> np.ndarra
 
 
 def _properties(chunk: Chunk) -> dict[str, Any]:
-    return {**chunk.metadata, **{name: getattr(chunk, name) for name in _FIELDS[:-1]}}
-
-
-def _as_json(content: dict[str, Any]) -> bytes:
-    try:
-        return json.dumps(content, separators=(",", ":")).encode()
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"the chunks' metadata cannot be saved as JSON ({error}): use texts, numbers, lists") from None
-
-
-def _sha(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a file beside its place and move it there, so that nobody ever sees half of it."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _read(folder: Path) -> tuple[dict[str, Any], np.ndarray]:
-    """What index.json holds, and the vectors; read again where somebody has just saved another index there."""
-    content = _read_content(folder)
-    while True:
-        try:
-            return content, _read_vectors(folder, content)
-        except FileNotFoundError:
-            before, content = content, _read_content(folder)
-            if content["vectors"] == before["vectors"]:
-                raise
-
-
-def _read_content(folder: Path) -> dict[str, Any]:
-    """What index.json holds, checked against its own checksum."""
-    path = folder / "index.json"
-    if not path.is_file():
-        raise FileNotFoundError(f"no index in {folder}: it holds no index.json")
-    if path.is_symlink():
-        raise ValueError(f"{path} is a link, which may lead outside the folder: it is not opened")
-    try:
-        content = json.loads(path.read_bytes())
-        if content["format"] != FORMAT:
-            raise ValueError(f"it has format {content['format']!r}, and this version reads {FORMAT}")
-        checksum = content.pop("sha256")
-        whole = checksum == _sha(_as_json(content)) and all(type(content[k]) is kind for k, kind in _KEYS.items())
-        if not whole or len(content["chunks"]) != content["count"]:
-            raise ValueError("it is not what was saved")
-        content["chunks"] = [Chunk(**row) for row in content["chunks"]]
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged ({error}): build the index anew") from None
-    return content
-
-
-def _read_vectors(folder: Path, content: dict[str, Any]) -> np.ndarray:
-    """The vectors, from a file that must lie in the folder itself and be what was saved."""
-    import faiss
-
-    name, shape = content["vectors"], (content["count"], content["dimension"])
-    path = folder / name
-    if not _OURS.fullmatch(name) or path.is_symlink():
-        raise ValueError(f"the index in {folder} names a file that may lie outside it, {name!r}: it is not opened")
-    if not path.is_file():
-        raise FileNotFoundError(f"half of the index in {folder} is missing: {name}")
-    data = path.read_bytes()
-    if f"{_sha(data)}.faiss" == name:
-        stored = faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8))
-        if isinstance(stored, faiss.IndexFlatIP) and (stored.ntotal, stored.d) == shape:
-            return stored.reconstruct_n(0, stored.ntotal) if stored.ntotal else np.zeros(shape, np.float32)
-    raise ValueError(f"{path} is damaged (it is not what was saved): build the index anew")
+    return {**chunk.metadata, **{name: getattr(chunk, name) for name in FIELDS[:-1]}}

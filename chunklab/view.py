@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 import regex
 
 from chunklab.chunk import BOM, Chunker, Span, check_size, check_text, last_boundary
+from chunklab.curves import plot_distances
 from chunklab.figures import plot_hits, plot_scores, plot_sizes, plot_sweep, plot_windows
 
 __all__ = ["View", "compare_chunks", "show_chunks"]
-__all__ += ["plot_hits", "plot_scores", "plot_sizes", "plot_sweep", "plot_windows"]
+__all__ += ["plot_distances", "plot_hits", "plot_scores", "plot_sizes", "plot_sweep", "plot_windows"]
 
 # Neighbours differ by 26 or more (CIE 1976) at this opacity, on white and on black, for every kind of colour blindness.
 _COLOURS = ((0, 114, 178), (230, 159, 0), (86, 180, 233), (213, 94, 0))

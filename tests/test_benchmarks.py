@@ -27,6 +27,13 @@ def test_the_speed_benchmark_runs(capsys, monkeypatch):
     assert all(f"| {name} |" in printed for name, _ in results)
 
 
-@pytest.mark.parametrize("name", ["headings", "retrieval", "sentences", "source_code", "speed"])
+def test_the_semantic_benchmark_runs(monkeypatch):
+    semantic = load("semantic")
+    monkeypatch.setattr(semantic, "public_text", lambda: "\n\n".join(load("speed").load_corpus().values()))
+    results = semantic.main(["--smoke"])
+    assert len(results) == 9 and all(math.isfinite(ratio) and ratio > 0 for _, ratio in results)
+
+
+@pytest.mark.parametrize("name", ["headings", "retrieval", "semantic", "sentences", "source_code", "speed"])
 def test_the_page_names_each_benchmark(name):
     assert f"tests/benchmarks/{name}.py" in (FOLDER / "README.md").read_text(encoding="utf-8")

@@ -263,6 +263,37 @@ def test_differences_are_paired(board):
             board.compare(*call)
 
 
+def test_within_a_budget_hits_are_read_in_order_as_long_as_they_fit(board):
+    row = board.add("thirties", FixedSizeChunker(30))
+    sizes = [[len(hit.chunk.text.split()) for hit in near] for near in row.hits]
+    for budget in (1, 4, 6, 9, 10**6):
+        read = board.within(budget).rows["thirties"]
+        for near, kept, lengths, spent in zip(row.hits, read.hits, sizes, read.tokens, strict=True):
+            left, wanted = budget, []
+            for hit, length in zip(near, lengths, strict=True):
+                if length <= left:
+                    wanted, left = [*wanted, hit], left - length
+            assert kept == wanted and spent == budget - left <= budget
+        recall = [span_scores(kept, q.spans).recall for kept, q in zip(read.hits, QUESTIONS, strict=True)]
+        assert read.scores["recall"].tolist() == recall and (read.cut == row.cut).all() and read.scores["omega"] is row.scores["omega"]
+    assert read.scores["recall"].tolist() == row.scores["recall"].tolist() and board.rows["thirties"] is row
+    with pytest.raises(ValueError, match="max_tokens=0"):
+        board.within(0)
+
+
+def test_differences_stand_in_one_table(board):
+    board.add("whole", FixedSizeChunker(1000)), board.add("cut", FixedSizeChunker(9))
+    table, single = board.differences([("whole", "cut"), ("cut", "cut")]), board.compare("whole", "cut")
+    assert list(table.index) == ["whole minus cut", "cut minus cut"] and list(table.columns) == ["all (4)"]
+    assert table.iloc[0, 0] == f"{single.mean:+.1f} [{single.low:+.1f}, {single.high:+.1f}]"
+    assert table.iloc[1, 0] == "+0.0 [+0.0, +0.0]"
+    kinds = board.differences([("whole", "cut")], by="kind", metric="iou")
+    assert list(kinds.columns) == ["fact (3)", "across (1)"]
+    for wrong, says in ((([("whole", "none")],), "other="), (([], "size"), "by=")):
+        with pytest.raises(ValueError, match=says):
+            board.differences(*wrong)
+
+
 def test_a_sure_difference_is_told_from_a_doubtful_one(board):
     sure, doubtful = np.array([0.2, 0.3, 0.2, 0.4]), np.array([0.5, -0.4, 0.2, -0.2])
     rows = {"a": np.zeros(4), "b": sure, "c": doubtful}

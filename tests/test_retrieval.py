@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 
-from chunklab import retrieval
+from chunklab import index_file
 from chunklab.chunk import Chunk
 from chunklab.retrieval import ChunkIndex, model_name
 
@@ -306,8 +306,8 @@ def rewrite(folder, **changes):
     content = json.loads((folder / "index.json").read_bytes())
     del content["sha256"]
     content |= changes
-    content["sha256"] = retrieval._sha(retrieval._as_json(content))
-    (folder / "index.json").write_bytes(retrieval._as_json(content))
+    content["sha256"] = index_file._sha(index_file._as_json(content))
+    (folder / "index.json").write_bytes(index_file._as_json(content))
 
 
 @pytest.mark.parametrize(
@@ -346,7 +346,7 @@ def test_contents_that_do_not_fit_are_refused(saved, changes):
 @pytest.mark.parametrize("step", ["vectors", "json"])
 def test_a_crash_while_saving_leaves_the_old_index_whole(saved, monkeypatch, step):
     (saved / "notes.txt").write_text("mine")
-    write, done = retrieval._write, []
+    write, done = index_file._write, []
 
     def crash(path, data):
         if path.suffix == (".faiss" if step == "vectors" else ".json"):
@@ -357,7 +357,7 @@ def test_a_crash_while_saving_leaves_the_old_index_whole(saved, monkeypatch, ste
 
     new = ChunkIndex(chunks_of("north-east", "east"), Fixed(COMPASS))
     with monkeypatch.context() as patch:
-        patch.setattr(retrieval, "_write", crash)
+        patch.setattr(index_file, "_write", crash)
         with pytest.raises(OSError, match="disk full"):
             new.save(saved)
     assert len(ChunkIndex.load(saved, Fixed(COMPASS))) == 3

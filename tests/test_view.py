@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from chunklab.chunk import Chunk, Chunker
 from chunklab.retrieval import Hit
-from chunklab.view import compare_chunks, plot_hits, plot_scores, plot_sizes, plot_sweep, plot_windows, show_chunks
+from chunklab.view import compare_chunks, plot_distances, plot_hits, plot_scores, plot_sizes, plot_sweep, plot_windows, show_chunks
 
 PROSE = "The keeper wound the clock. It was late, and the tide was out.\n\nNo one came; the lamp burned on. " * 4
 ARABIC = "كانت السفينة تغادر الميناء عند الفجر، وكان الحارس يراقب المصباح.\nEnglish with عربي inside."
@@ -311,6 +311,10 @@ def test_compare_shows_the_same_part_of_each():
         (lambda: plot_hits([]), "one or more, from one document"),
         (lambda: plot_hits([hit(0, 2, 0.5), hit(0, 2, 0.5, "other")]), "one or more, from one document"),
         (lambda: plot_windows([(0, 1)], 0), "length=0"),
+        (lambda: plot_distances({}), "one or more"),
+        (lambda: plot_distances({"a": ([], None, [])}), "'a' has 0 places"),
+        (lambda: plot_distances({"a": ([0.5], 0.4, [1])}), "no such cut or mark: [1]"),
+        (lambda: plot_distances({"a": ([0.5], 0.4, [])}, mark=-1), "no such cut or mark: [-1]"),
         (lambda: plot_scores(pd.DataFrame()), "no rows"),
         (lambda: plot_scores(pd.DataFrame({"recall": [1.0]}), "iou"), "'iou'"),
         (lambda: plot_sweep(pd.DataFrame({"x": range(7), "y": 1}), "x", "y", by="x"), "7 lines"),
@@ -343,6 +347,10 @@ FIGURES = {
     "hits": (
         lambda: plot_hits(HITS, [("doc", 150, 210), ("other", 0, 9)], 0.01),
         "With the answer: 0.350 at 100, 0.100 at",
+    ),
+    "distances": (
+        lambda: plot_distances({"a $1$": ([0.1, 0.9, 0.2], 0.8, [1]), "b": ([0.5, 0.1, 0.2], None, [])}, mark=1),
+        "a $1$: 3 places, threshold 0.8, 1 cut, one of them at place 1. b: 3 places, 0 cuts, none of them at place 1.",
     ),
     "hits alone": (lambda: plot_hits(HITS), "3 chunks are to the question: cosine -0.100 to 0.350."),
     "scores": (lambda: plot_scores(SCORES), "fixed: 52.1 (47 to 57)"),

@@ -46,15 +46,16 @@ class EmbeddingError(RuntimeError):
         self.done, self.failed = list(done), list(failed)
 
 
-def embed(model: Embeddings, texts: Iterable[str]) -> np.ndarray:
+def embed(model: Embeddings, texts: Iterable[str], dtype: type | None = np.float32) -> np.ndarray:
     """The vectors of texts, from any LangChain model.
 
     Args:
         model: has `encode(texts)`, which gives an array, or LangChain's `embed_documents(texts)`.
         texts: the texts, none of them blank.
+        dtype: what the numbers are kept as; None: in the precision of the answer.
 
     Returns:
-        float32 of shape (texts, dimensions); no texts: (0, model.dimensions), or (0, 0) where that is not known.
+        `dtype` of shape (texts, dimensions); no texts: (0, model.dimensions), or (0, 0) where that is not known.
 
     Raises:
         ValueError: something that is not a model or not a list of texts, or an answer that is not a finite vector a
@@ -64,12 +65,12 @@ def embed(model: Embeddings, texts: Iterable[str]) -> np.ndarray:
     ask = check_model(model)
     if not texts:
         known = getattr(model, "dimensions", None)
-        return np.zeros((0, known if isinstance(known, int) else 0), dtype=np.float32)
+        return np.zeros((0, known if isinstance(known, int) else 0), dtype=dtype)
     if (asked := ASKED.get()) is not None:
         asked.append(len(texts))
     token = ASKED.set(None)  # a cache asks the model behind it: that is the same texts again
     try:
-        return _checked(ask(texts), texts)
+        return _checked(ask(texts), texts, dtype)
     finally:
         ASKED.reset(token)
 
@@ -109,26 +110,37 @@ def unit(vectors: np.ndarray) -> np.ndarray:
     return np.divide(vectors, np.where(lengths > 0, lengths, 1), out=np.empty_like(vectors), casting="same_kind")
 
 
-def _checked(vectors: Any, texts: Sequence[str]) -> np.ndarray:
-    if not hasattr(vectors, "__len__"):
+def _checked(vectors: Any, texts: Sequence[str], dtype: type | None = np.float32) -> np.ndarray:
+    if not hasattr(vectors, "__len__") or getattr(vectors, "shape", None) == ():
         raise ValueError(f"asked for {len(texts)} vectors, got {type(vectors).__name__}")
     if len(vectors) != len(texts):
         raise ValueError(f"asked for {len(texts)} vectors, got {len(vectors)}")
     try:
-        return _finite(vectors, texts)
+        sizes = [len(vector) for vector in vectors]
     except TypeError as error:
         raise ValueError(f"asked for {len(texts)} vectors, got something else ({error})") from None
-
-
-def _finite(vectors: Any, texts: Sequence[str]) -> np.ndarray:
-    sizes = [len(vector) for vector in vectors]
     for text, size in zip(texts, sizes, strict=True):
         if not size:
             raise ValueError(f"the vector of {text!r:.60} is empty")
         if size != sizes[0]:
             raise ValueError(f"vectors differ in length: {sizes[0]} for {texts[0]!r:.60}, {size} for {text!r:.60}")
-    with np.errstate(over="ignore"):
-        array = np.asarray(vectors, dtype=np.float32).reshape(len(texts), sizes[0])
+    return _finite(_numbers(vectors, (len(texts), sizes[0]), dtype), texts)
+
+
+def _numbers(vectors: Any, shape: tuple[int, int], dtype: type | None) -> np.ndarray:
+    """The vectors as floats; what is none (texts, dates, complex numbers, lists in lists) is an error."""
+    try:
+        array = np.asarray(vectors)
+        if array.dtype.kind not in "fiubO" or array.shape != shape:
+            raise TypeError(f"{array.dtype} of shape {array.shape}")
+        with np.errstate(over="ignore"):
+            floats = np.float64 if array.dtype.kind == "O" else np.result_type(array, np.float32)
+            return array.astype(dtype or floats, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"asked for {shape[0]} vectors, got something else ({error})") from None
+
+
+def _finite(array: np.ndarray, texts: Sequence[str]) -> np.ndarray:
     good = np.isfinite(array).all(axis=1)
     if not good.all():
         place = int(np.argmin(good))
@@ -224,12 +236,12 @@ class Cached(Embeddings):
 
     def _ask(self, texts: list[str]) -> np.ndarray:
         """One batch, asked for again as long as the model is only busy."""
-        for attempt in range(1, _ATTEMPTS + 1):
+        for attempt in range(1, ATTEMPTS + 1):
             try:
                 return embed(self.model, texts)
             except Exception as error:
-                pause = _pause(error, attempt, (ConnectionError, TimeoutError, *getattr(self.model, "busy", ())))
-                if pause is None or pause > _LONGEST_PAUSE or attempt == _ATTEMPTS:
+                pause = pause_after(error, attempt, (ConnectionError, TimeoutError, *getattr(self.model, "busy", ())))
+                if pause is None or pause > LONGEST_PAUSE or attempt == ATTEMPTS:
                     raise
             self._sleep(pause)
         raise AssertionError("unreachable")
@@ -237,11 +249,11 @@ class Cached(Embeddings):
 
 # Without a word from the server the pauses are 2, 4, 8, 16, 32 seconds: together more than the minute in which
 # providers count requests.
-_ATTEMPTS = 6
-_LONGEST_PAUSE = 120
+ATTEMPTS = 6
+LONGEST_PAUSE = 120
 
 
-def _pause(error: Exception, attempt: int, busy: tuple[type[Exception], ...]) -> float | None:
+def pause_after(error: Exception, attempt: int, busy: tuple[type[Exception], ...]) -> float | None:
     """Seconds to wait before the next attempt; None where another would fail like this one."""
     if getattr(error, "code", None) == "insufficient_quota":
         return None

@@ -9,10 +9,28 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from functools import partial
 
 import numpy as np
 
-from chunklab import FixedSizeChunker, RecursiveChunker, Scoreboard, embeddings, load_benchmark, precision_omega, tokens
+from chunklab import (
+    ClusterChunker,
+    FixedSizeChunker,
+    HeadingChunker,
+    MultiVectorIndex,
+    ParagraphChunker,
+    RecursiveChunker,
+    Scoreboard,
+    SemanticChunker,
+    SemanticWindowChunker,
+    SentenceChunker,
+    SlidingWindowChunker,
+    SnappingWindowChunker,
+    embeddings,
+    load_benchmark,
+    precision_omega,
+    tokens,
+)
 from chunklab.metrics import published_spans
 
 SEPARATORS = ["\n\n", "\n", ".", "?", "!", " ", ""]
@@ -54,11 +72,43 @@ def print_retrieval(minilm: bool) -> None:
     for method, size in (("recursive", 200), ("recursive", 400), ("token", 400)):
         static.add(f"{method} {size}/0", chunker(method, size))
     print(f"\nWordLlama\n{static.table().to_string()}")
-    if minilm:
-        local = Scoreboard(embeddings("minilm"), *load_benchmark())
-        for size in (850, 1700):
-            local.add(f"recursive {size} characters", RecursiveChunker(size, separators=SEPARATORS))
-        print(f"\nMiniLM\n{local.table().to_string()}")
+    if not minilm:
+        return
+    model = embeddings("minilm")
+    local = Scoreboard(model, *load_benchmark())
+    recursive = RecursiveChunker(600, separators=SEPARATORS)
+    tamed = SemanticChunker(model, min_chunk_size=250, max_chunk_size=600)
+    rows = {
+        "fixed 600": FixedSizeChunker(600),
+        "sliding 400/100": SlidingWindowChunker(400, 100),
+        "recursive 600": recursive,
+        "recursive 850": RecursiveChunker(850, separators=SEPARATORS),
+        "recursive 1,700": RecursiveChunker(1700, separators=SEPARATORS),
+        "sentence 500": SentenceChunker(500),
+        "snapping 300/1": SnappingWindowChunker(300, 1),
+        "paragraph 600": ParagraphChunker(600),
+        "heading": HeadingChunker(),
+        "semantic, LangChain's": SemanticChunker(model, compatible=True),
+        "semantic": SemanticChunker(model),
+        "semantic 250 to 600": tamed,
+        "semantic 250 to 600, sides": SemanticChunker(model, min_chunk_size=250, max_chunk_size=600, window="sides"),
+        "semantic window": SemanticWindowChunker(model, 5, 0.6),
+        "cluster 200": ClusterChunker(model, 200, 40),
+        "cluster 120": ClusterChunker(model, 120, 30),
+    }
+    for name, method in rows.items():
+        local.add(name, method)
+    for name, method in {"recursive 600": recursive, "sentence 500": rows["sentence 500"], "semantic 250 to 600": tamed}.items():
+        local.add(f"{name}, sentences too", method, index=partial(MultiVectorIndex, neighbour_weight=0))
+        local.add(f"{name}, sentences and neighbours", method, index=MultiVectorIndex)
+    frame = local.frame()
+    print("\nMiniLM\n| chunker | chunks | size | recall | precision | omega | IoU |\n| --- | --- | --- | --- | --- | --- | --- |")
+    for name, row in frame.iterrows():
+        spread = {metric: f"{row[metric]:.1f} [{row[f'{metric}_low']:.1f}, {row[f'{metric}_high']:.1f}]" for metric in ("recall", "iou")}
+        print(
+            f"| {name} | {row['chunks']:.0f} | {row['size']:.0f} ± {row['size_sd']:.0f} | {spread['recall']} "
+            f"| {row['precision']:.1f} | {row['omega']:.1f} | {spread['iou']} |"
+        )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,440 @@
+"""Semantic chunking: cut where neighbouring sentences are least alike in meaning.
+
+For text whose topics change without a mark: transcripts, essays, long answers. Sentences (where there are no stops,
+pieces of a sentence's length) become vectors, each vector is blended with its neighbours', and the distance from one
+place to the next is a curve; a chunk ends where the curve stands out (Greg Kamradt's "5 levels of text splitting", 2024;
+LangChain's SemanticChunker, to which `compatible=True` is equal cut for cut). Cost: one embedding a sentence, then one
+pass. What it does not know is a size: `max_chunk_size` does.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+
+from chunklab.chunk import Chunker, Span, check_choice, check_size
+from chunklab.chunkers.boundaries import sentence_spans
+from chunklab.chunkers.distances import (
+    NOISE,
+    Distance,
+    check_distance,
+    embed_in_blocks,
+    readable,
+    row_distances,
+    units,
+)
+from chunklab.chunkers.langchain_semantic import (
+    langchain_breaks,
+    langchain_distances,
+    langchain_groups,
+    langchain_sentences,
+    langchain_texts,
+)
+from chunklab.chunkers.sentence import fitting_pieces, last_that_fits
+from chunklab.models.vectors import check_model
+
+Length = Callable[[str], int]
+
+AMOUNTS = {"percentile": 95.0, "standard_deviation": 3.0, "interquartile": 1.5, "gradient": 95.0}
+"""The types of threshold, and how much each takes unless told otherwise."""
+
+WINDOWS = ("mean", "sides", "text")
+
+
+def window_means(vectors: np.ndarray, before: int, after: int) -> np.ndarray:
+    """Each vector blended with its neighbours': the nearer a neighbour, the more it counts, and itself the most.
+
+    Args:
+        vectors: (sentences, dimensions).
+        before: how many neighbours before it, fewer at the beginning.
+        after: how many after it, fewer at the end.
+
+    Returns:
+        (sentences, dimensions): weighted means; with one neighbour on each side, the weights are 1, 2, 1.
+
+    >>> window_means(np.array([[0.0], [4.0], [8.0]]), 1, 1).tolist()
+    [[1.3333333333333333], [4.0], [6.666666666666667]]
+    """
+    most = 1 + max(before, after)
+    total, weights = vectors * most, np.full((len(vectors), 1), most, dtype=vectors.dtype)
+    for k in range(1, min(most, len(vectors))):
+        if k <= before:
+            total[k:] += vectors[:-k] * (most - k)
+            weights[k:] += most - k
+        if k <= after:
+            total[:-k] += vectors[k:] * (most - k)
+            weights[:-k] += most - k
+    total /= weights
+    return total
+
+
+def sentence_distances(
+    vectors: np.ndarray, buffer_size: int = 1, window: str = "mean", distance: str | Distance = "cosine"
+) -> np.ndarray:
+    """How far each sentence is from the next, in the light of its neighbours.
+
+    Args:
+        vectors: (sentences, dimensions).
+        buffer_size: neighbours that each sentence is blended with, on either side.
+        window: "mean": a sentence with its neighbours on both sides, so that two windows in a row share sentences;
+            "sides": only neighbours on the same side of the place between the two.
+        distance: as for `row_distances`.
+
+    Returns:
+        (sentences - 1,): item i is the distance between sentences i and i + 1.
+
+    >>> sentence_distances(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), 0).tolist()
+    [0.0, 1.0]
+    """
+    if window == "sides":
+        left, right = window_means(vectors, buffer_size, 0), window_means(vectors, 0, buffer_size)
+    else:
+        left = right = window_means(vectors, buffer_size, buffer_size)
+    return row_distances(left[:-1], right[1:], distance)
+
+
+def breakpoint_threshold(distances: np.ndarray, kind: str, amount: float) -> tuple[np.ndarray, float]:
+    """What is compared with what: a chunk ends at each place whose value is above the threshold.
+
+    Args:
+        distances: (places,), one at least.
+        kind: "percentile": `amount` percent of the distances are below; "standard_deviation": the middle distance and
+            `amount` deviations, estimated from the middle too (1.4826 times the median absolute deviation), so that the
+            breaks sought do not raise the bar; "interquartile": the mean and `amount` interquartile ranges; "gradient":
+            a percentile of the rises from one distance to the next, the first from the middle one.
+        amount: as `kind` says.
+
+    Returns:
+        Values (places,), and the threshold in their unit.
+
+    >>> values, threshold = breakpoint_threshold(np.array([0.1, 0.11, 0.5, 0.12, 0.1]), "gradient", 95)
+    >>> np.flatnonzero(values > threshold).tolist()
+    [2]
+    """
+    middle = np.median(distances)
+    if kind == "percentile":
+        return distances, np.percentile(distances, amount)
+    if kind == "standard_deviation":
+        return distances, middle + amount * 1.4826 * np.median(np.abs(distances - middle))
+    if kind == "interquartile":
+        return distances, distances.mean() + amount * np.subtract(*np.percentile(distances, [75, 25]))
+    rises = np.diff(distances, prepend=middle)
+    return rises, np.percentile(rises, amount)
+
+
+def largest_first(distances: np.ndarray) -> np.ndarray:
+    """Places in the order in which to cut there: the largest distance first, equal ones spread over the text.
+
+    >>> largest_first(np.array([0.1, 0.3, 0.2])).tolist()
+    [1, 2, 0]
+    """
+    # Multiples of the golden ratio, their whole part left out, fill an interval evenly: places far apart come first.
+    spread = np.arange(len(distances)) * 0.6180339887498949 % 1
+    return np.lexsort((spread, -np.round(distances, 6)))
+
+
+def cut_at_largest(
+    edges: list[int], order: Sequence[int], too_long: Callable[[int, int], bool], too_short: Callable[[int, int], bool]
+) -> None:
+    """Cut what is too long at its largest distance, then the parts at theirs, as long as no part is too short.
+
+    Args:
+        edges: the first sentence of each group, in order, and the one after the last: new edges are put in here.
+        order: places in the order in which to cut there.
+        too_long: of a group from one sentence to another.
+        too_short: the same.
+
+    >>> edges = [0, 4]
+    >>> cut_at_largest(edges, [1, 2, 0], lambda first, last: last - first > 1, lambda first, last: False)
+    >>> edges
+    [0, 2, 4]
+    """
+    for place in order:
+        here = bisect_right(edges, place)
+        first, last = edges[here - 1], edges[here] - 1
+        if place < last and too_long(first, last) and not (too_short(first, place) or too_short(place + 1, last)):
+            edges.insert(here, place + 1)
+
+
+def fits(measure: Callable[[int, int], int], first: int, last: int, size: int) -> bool:
+    """Whether the group from one sentence to another measures at most `size`.
+
+    A long group is measured from its beginning, as far as it takes to see that it is too long.
+    """
+    ends = (min(last, first + 2**k - 1) for k in range((last - first).bit_length() + 1))
+    return all(measure(first, end) <= size for end in ends)
+
+
+def tame(
+    groups: Sequence[Span], distances: np.ndarray, most: int, measure: Callable[[int, int], int], least: int = 0
+) -> list[Span]:
+    """Groups of at most a size: those that are longer are cut at their largest distances.
+
+    Args:
+        groups: (first, last) sentence of each group, in order.
+        distances: from each sentence to the next.
+        most: the longest group.
+        measure: how long the group from one sentence to another is; a single sentence at most `most`.
+        least: a part is no shorter, if there is another way.
+
+    Returns:
+        (first, last) sentence of each group, in order.
+
+    >>> tame([(0, 3)], np.array([0.1, 0.9, 0.3]), 2, lambda first, last: last - first + 1)
+    [(0, 1), (2, 3)]
+    """
+
+    def too_long(first: int, last: int) -> bool:
+        return not fits(measure, first, last, most)
+
+    tamed: list[Span] = []
+    for first, last in groups:
+        edges = [first, last + 1]
+        if too_long(first, last):
+            order = (first + largest_first(distances[first:last])).tolist()
+            cut_at_largest(edges, order, too_long, lambda a, b: fits(measure, a, b, least - 1))
+            if least:  # what is too long still, is so at any price
+                cut_at_largest(edges, order, too_long, lambda a, b: False)
+        tamed += ((start, after - 1) for start, after in pairwise(edges))
+    return tamed
+
+
+def shared_out(
+    groups: Sequence[Span], distances: np.ndarray, least: int, most: int, measure: Callable[[int, int], int]
+) -> list[Span]:
+    """Groups that are too short divided anew together with their neighbours, where that leaves none too short.
+
+    >>> shared_out([(0, 3), (4, 4)], np.array([0.9, 0.1, 0.5, 0.1]), 2, 4, lambda first, last: last - first + 1)
+    [(0, 2), (3, 4)]
+    """
+    shared = list(groups)
+    for i in reversed(range(len(groups))):
+        if i < len(shared) and measure(*shared[i]) < least:
+            for before, after in ((1, 1), (0, 2), (1, 2), (2, 3), (4, 5)):
+                begin = max(0, i - before)
+                near = shared[begin : i + after]
+                parts = best_parts((near[0][0], near[-1][1]), distances, least, most, measure)
+                if parts:
+                    shared[begin : i + after] = parts
+                    break
+    return shared
+
+
+def best_parts(
+    group: Span, distances: np.ndarray, least: int, most: int, measure: Callable[[int, int], int]
+) -> list[Span]:
+    """The division of a group into parts from `least` to `most` at the largest distances; none if there is none."""
+    first, last = group
+    best = {first: (0.0, first)}  # where a part may begin: the distances cut at so far, and where the part before began
+    for end in range(first, last + 1):
+        for start in range(end, first - 1, -1):
+            size = measure(start, end)
+            if size > most:
+                break
+            if size >= least and start in best:
+                worth = best[start][0] + (distances[end] if end < last else 0)
+                best[end + 1] = max(best.get(end + 1, (-np.inf, 0)), (worth, start))
+    parts, after = [], last + 1
+    while after > first:
+        if after not in best:
+            return []
+        parts.append((best[after][1], after - 1))
+        after = best[after][1]
+    return parts[::-1]
+
+
+class SemanticChunker(Chunker):
+    """Groups of sentences of one meaning.
+
+    Args:
+        embeddings: the model that gives a sentence its vector.
+        buffer_size: neighbours that each sentence is blended with, on either side.
+        breakpoint_threshold_type: "percentile", "standard_deviation", "interquartile" or "gradient": see
+            `breakpoint_threshold`.
+        breakpoint_threshold_amount: from 0 to 100 for the first and the last, 0 or more for the others; `AMOUNTS` has
+            the defaults.
+        number_of_chunks: instead of a threshold: cut at the largest distances, into so many chunks; fewer where there
+            are fewer sentences.
+        min_chunk_size: leave out a break that would make a shorter chunk, in units of `length_function`, if there is
+            another way.
+        max_chunk_size: the longest chunk; a longer group is cut at its own largest distances, a longer sentence at
+            words, a longer word at characters. None: no limit.
+        distance: "cosine", "euclidean", "manhattan", or a function of two vectors, such as those of
+            scipy.spatial.distance: the larger, the less alike.
+        window: what a sentence's neighbours do: "mean", their vectors are blended with its own; "sides", the same, but
+            only with those on its side of the place that is judged, which shows a change more sharply; "text", the
+            sentences are joined and embedded together, at 2 * buffer_size + 1 times the cost.
+        compatible: cut exactly where LangChain's SemanticChunker does. Then sentences end where its pattern says, and
+            windows are joined texts.
+        length_function: what sizes count; characters by default.
+
+    Raises:
+        ValueError: an argument that is not allowed; later, from the model, an answer that is not a finite vector a
+            text.
+
+    >>> from chunklab import embeddings
+    >>> text = "The cat sleeps. The cat purrs. The dog sees the cat. Interest rates rose. Banks raised interest rates."
+    >>> SemanticChunker(embeddings("static"), number_of_chunks=2).split_text(text)
+    ['The cat sleeps. The cat purrs. The dog sees the cat.', 'Interest rates rose. Banks raised interest rates.']
+    """
+
+    def __init__(
+        self,
+        embeddings: Embeddings,
+        buffer_size: int = 1,
+        breakpoint_threshold_type: str = "percentile",
+        breakpoint_threshold_amount: float | None = None,
+        number_of_chunks: int | None = None,
+        min_chunk_size: int | None = None,
+        max_chunk_size: int | None = None,
+        distance: str | Distance = "cosine",
+        window: str = "mean",
+        compatible: bool = False,
+        length_function: Length = len,
+    ) -> None:
+        check_model(embeddings)
+        buffer_size = _check_buffer(buffer_size)
+        amount = _check_amount(breakpoint_threshold_type, breakpoint_threshold_amount)
+        sizes = {
+            "number_of_chunks": number_of_chunks,
+            "min_chunk_size": min_chunk_size,
+            "max_chunk_size": max_chunk_size,
+        }
+        count, least, most = (None if size is None else check_size(name, size) for name, size in sizes.items())
+        if least and most and least > most:
+            raise ValueError(f"min_chunk_size={least}: must be at most max_chunk_size={most}")
+        check_distance(distance)
+        check_choice("window", window, WINDOWS)
+        if compatible and (most or distance != "cosine" or window == "sides" or length_function is not len):
+            raise ValueError(
+                f"compatible={compatible!r}: not with max_chunk_size={most!r}, distance={distance!r:.80}, "
+                f"window={window!r} and length_function={length_function!r}: LangChain's chunker has no maximum, "
+                'cosine distance, the window "text", and counts characters'
+            )
+        super().__init__(most or sys.maxsize, 0, length_function)
+        self._embeddings, self._buffer = embeddings, buffer_size
+        self._kind, self._amount = breakpoint_threshold_type, amount
+        self._count, self._least, self._most = count, least, most
+        self._distance, self._window, self._compatible = distance, window, bool(compatible)
+
+    def sentences(self, text: str) -> list[Span]:
+        """What is grouped: sentences, or pieces where one is too long; without white space at their edges."""
+        if self._compatible:
+            return langchain_sentences(text)
+        pieces = fitting_pieces(text, units(text, sentence_spans(text)), self._chunk_size, self._length_function)
+        return readable(text, pieces, self._embeddings)
+
+    def distances(self, text: str, sentences: Sequence[Span]) -> np.ndarray:
+        """The curve: the distance from each sentence to the next, (sentences - 1,)."""
+        if len(sentences) < 2:
+            return np.zeros(0)
+        if self._compatible:
+            return langchain_distances(langchain_texts(text), self._embeddings, self._buffer)
+        if self._window == "text":
+            windows = embed_in_blocks(self._embeddings, [text[a:b] for a, b in self._windows(text, sentences)])
+            return row_distances(windows[:-1], windows[1:], self._distance)
+        vectors = embed_in_blocks(self._embeddings, [text[a:b] for a, b in sentences])
+        return sentence_distances(vectors, self._buffer, self._window, self._distance)
+
+    def breaks(self, distances: np.ndarray) -> list[int]:
+        """The places after which a chunk ends, before sizes have their say: places of distances, in order."""
+        if not len(distances):
+            return []
+        if self._compatible:
+            return langchain_breaks(distances, self._kind, self._amount, self._count)
+        if self._count:
+            return sorted(largest_first(distances)[: self._count - 1].tolist())
+        values, threshold = breakpoint_threshold(distances, self._kind, self._amount)
+        return np.flatnonzero(values > threshold + NOISE).tolist()
+
+    def spans(self, text: str) -> list[Span]:
+        """Where the chunks start and end, in order."""
+        sentences = self.sentences(text)
+        if not sentences:
+            return []
+        distances = self.distances(text, sentences)
+        breaks = self.breaks(distances)
+        if self._compatible:
+            groups = langchain_groups(langchain_texts(text), breaks, self._kind, self._least)
+            return [(sentences[first][0], sentences[last][1]) for first, last in groups]
+
+        def measure(first: int, last: int) -> int:
+            start, end = sentences[first][0], sentences[last][1]
+            return end - start if self._length_function is len else self._length_function(text[start:end])
+
+        if self._length_function is not len:
+            measure = lru_cache(maxsize=2**18)(measure)  # the same groups are asked for again and again
+        groups = self._groups(distances, breaks, measure)
+        if self._most:
+            groups = tame(groups, distances, self._most, measure, self._least or 0)
+        if self._most and self._least:
+            groups = shared_out(groups, distances, self._least, self._most, measure)
+        return [(sentences[first][0], sentences[last][1]) for first, last in groups]
+
+    def _groups(self, distances: np.ndarray, breaks: Sequence[int], measure: Callable[[int, int], int]) -> list[Span]:
+        """The first and the last sentence of each chunk, none of them too short if there is another way."""
+        least, ends = self._least or 0, [*breaks, len(distances)]
+        if least and self._count:
+            edges = [0, len(distances) + 1]
+            order, few = largest_first(distances).tolist(), self._count
+            cut_at_largest(edges, order, lambda a, b: len(edges) <= few, lambda a, b: fits(measure, a, b, least - 1))
+            ends = [edge - 1 for edge in edges[1:]]
+        groups, first, k = [], 0, 0
+        while k < len(ends):
+            if least and measure(first, ends[k]) < least:  # then the first break that leaves it long enough
+                k = min(last_that_fits(lambda i: measure(first, ends[i]), len(ends), k, least - 1) + 1, len(ends) - 1)  # noqa: B023
+            groups.append((first, ends[k]))
+            first, k = ends[k] + 1, k + 1
+        if least and len(groups) > 1 and measure(*groups[-1]) < least:
+            groups[-2:] = [(groups[-2][0], groups[-1][1])]
+        return groups
+    def _windows(self, text: str, sentences: Sequence[Span]) -> list[Span]:
+        """Each sentence with its neighbours, fewer of them where the window would be longer than allowed, or read."""
+        limit, count = getattr(self._embeddings, "max_tokens", None), getattr(self._embeddings, "count_tokens", None)
+
+        def fits(window: str) -> bool:
+            return self._length_function(window) <= self._chunk_size and (
+                not limit or not count or count(window) <= limit
+            )
+
+        windows = []
+        for i in range(len(sentences)):
+            reach = self._buffer
+            start, end = sentences[max(0, i - reach)][0], sentences[min(i + reach, len(sentences) - 1)][1]
+            while reach and not fits(text[start:end]):
+                reach -= 1
+                start, end = sentences[max(0, i - reach)][0], sentences[min(i + reach, len(sentences) - 1)][1]
+            windows.append((start, end))
+        return windows
+
+
+def _check_buffer(value: Any) -> int:
+    try:
+        buffer_size = -1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        buffer_size = -1
+    if buffer_size < 0:
+        raise ValueError(f"buffer_size={value!r}: must be a whole number of 0 or more")
+    return buffer_size
+
+
+def _check_amount(kind: Any, amount: Any) -> float:
+    """The amount, or the type's default."""
+    check_choice("breakpoint_threshold_type", kind, tuple(AMOUNTS))
+    if amount is None:
+        return AMOUNTS[kind]
+    most = 100 if kind in ("percentile", "gradient") else math.inf
+    if isinstance(amount, bool) or not isinstance(amount, Real) or not 0 <= amount <= most or math.isinf(amount):
+        rule = "from 0 to 100" if most == 100 else "of 0 or more"
+        raise ValueError(f"breakpoint_threshold_amount={amount!r}: must be None or a number {rule} for {kind!r}")
+    return float(amount)
