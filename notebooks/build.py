@@ -43,6 +43,7 @@ METADATA = {
 }
 # What a rerun would change, what leaves the machine, and what would call somebody else's model.
 ENVIRONMENT = {
+    "CHUNKLAB_LIVE": "0",  # what a lesson asks of a language model must be recorded
     "TQDM_DISABLE": "1",
     "LANGSMITH_TRACING": "false",
     "LANGCHAIN_TRACING_V2": "false",

@@ -1,0 +1,244 @@
+"""Replies of language models, recorded once and replayed: lessons about LLMs without a key, a wait or a bill.
+
+A recording is a VCR.py cassette, kept as JSON that one can read: what was asked and what was answered, with the name of
+the model, the hash of its file and the day. Asked the same again, in the same words, it answers with the same reply;
+what was never asked goes on to a live model. Neither host nor port, header nor key is kept or compared. For lessons and
+tests; cost: reading the files once, about 20 ms a megabyte.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+FOLDER = Path(__file__).resolve().parents[2] / "data" / "recordings"
+HOST = "http://model"
+"""What stands for the server in a recording."""
+
+_KEPT = ("choices", "usage", "model", "object")  # of an answer; the rest are ids, times and versions
+
+
+class NotRecordedError(RuntimeError):
+    """Something is asked that no recording answers, where no live model may be asked."""
+
+
+class Json:
+    """A VCR.py serializer: JSON, bodies as JSON and not as text in text, and notes about the model above them.
+
+    Args:
+        notes: "model", "sha256", "date" and whatever else a reader should know.
+    """
+
+    def __init__(self, notes: dict[str, Any] | None = None) -> None:
+        self.notes = notes or {}
+
+    def serialize(self, cassette: dict[str, Any]) -> str:
+        """The text of a cassette, as VCR.py gives it: version and interactions."""
+        interactions = [
+            {"asked": json.loads(one["request"]["body"]), "answered": json.loads(one["response"]["body"]["string"])}
+            for one in cassette["interactions"]
+        ]
+        return json.dumps({**self.notes, "interactions": interactions}, indent=1, ensure_ascii=False) + "\n"
+
+    def deserialize(self, text: str) -> dict[str, Any]:
+        """The cassette as VCR.py wants it."""
+        content = json.loads(text)
+        interactions = content.pop("interactions")
+        self.notes = content
+        return {
+            "version": 1,
+            "interactions": [
+                {
+                    "request": {"method": "POST", "uri": f"{HOST}/chat/completions", "body": json.dumps(one["asked"]), "headers": {}},
+                    "response": {
+                        "status": {"code": 200, "message": "OK"},
+                        "headers": {"content-type": ["application/json"]},
+                        "body": {"string": json.dumps(one["answered"])},
+                    },
+                }
+                for one in interactions
+            ],
+        }
+
+
+class Recordings:
+    """Every recording of a folder, asked by what was asked.
+
+    Args:
+        folder: holds the recordings, one file a lesson.
+
+    Raises:
+        ValueError: a file that is not a recording; it is named.
+    """
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        self.answers: dict[str, dict[str, Any]] = {}
+        self.notes: dict[str, dict[str, Any]] = {}
+        for path in sorted(folder.glob("*.json")):
+            asked, answers, self.notes[path.stem] = load(path)
+            for question, answer in zip(asked, answers, strict=True):
+                self.answers.setdefault(key_of(question), answer)
+
+    def find(self, question: dict[str, Any]) -> dict[str, Any] | None:
+        """The recorded answer to a request's body, or None."""
+        return self.answers.get(key_of(question))
+
+
+def load(path: Path) -> tuple[list[dict], list[dict], dict[str, Any]]:
+    """What was asked, what was answered, and the notes of one recording."""
+    from vcr.persisters.filesystem import CassetteNotFoundError, FilesystemPersister
+
+    serializer = Json()
+    try:
+        requests, responses = FilesystemPersister.load_cassette(path, serializer)
+        asked = [json.loads(request.body) for request in requests]
+        answered = [json.loads(response["body"]["string"]) for response in responses]
+    except (ValueError, KeyError, TypeError, AttributeError, CassetteNotFoundError) as error:
+        raise ValueError(f"{path.name} is not a recording ({error}): take it from the repository again") from error
+    return asked, answered, serializer.notes
+
+
+def save(path: Path, asked: list[dict], answered: list[dict], notes: dict[str, Any]) -> None:
+    """Write one recording, whole or not at all."""
+    from vcr.persisters.filesystem import FilesystemPersister
+    from vcr.request import Request
+
+    cassette = {
+        "requests": [Request("POST", f"{HOST}/chat/completions", json.dumps(body), {}) for body in asked],
+        "responses": [
+            {"status": {"code": 200, "message": "OK"}, "headers": {}, "body": {"string": json.dumps(body)}}
+            for body in answered
+        ],
+    }
+    new = path.with_suffix(".new")
+    FilesystemPersister.save_cassette(new, cassette, Json(notes))
+    new.replace(path)
+
+
+def key_of(question: dict[str, Any]) -> str:
+    """A request's body, whatever the order of its fields; the name of the model is left out."""
+    return json.dumps({name: value for name, value in question.items() if name not in ("model", "stream")}, sort_keys=True)
+
+
+def bare(answer: dict[str, Any]) -> dict[str, Any]:
+    """An answer without what says nothing about it: ids, times, versions, bytes of tokens."""
+    answer = {name: answer[name] for name in _KEPT if name in answer}
+    for choice in answer.get("choices", []):
+        for token in (choice.get("logprobs") or {}).get("content") or []:
+            for one in (token, *token.get("top_logprobs", [])):
+                one.pop("bytes", None), one.pop("id", None)
+                one["logprob"] = round(one["logprob"], 4)
+    return answer
+
+
+class Replay(httpx.BaseTransport, httpx.AsyncBaseTransport):
+    """An HTTP transport that answers from recordings, and lets a live model answer the rest.
+
+    Args:
+        recordings: what is answered from.
+        live: gives the address of a live model's server, such as "http://127.0.0.1:8080/v1", and what to call the
+            model; asked only when it is needed. None: what is not recorded is an error.
+    """
+
+    def __init__(self, recordings: Recordings, live: Callable[[], tuple[str, str]] | None) -> None:
+        self._recordings, self._live = recordings, live
+        self._client: httpx.Client | None = None
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        question = json.loads(request.read())
+        answer = self._recordings.find(question)
+        return _response(request, answer) if answer else self._ask_live(request, question)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        import asyncio
+
+        question = json.loads(await request.aread())
+        answer = self._recordings.find(question)
+        # The local model answers one at a time, so a thread each costs nothing.
+        return _response(request, answer) if answer else await asyncio.to_thread(self._ask_live, request, question)
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+
+    def _ask_live(self, request: httpx.Request, question: dict[str, Any]) -> httpx.Response:
+        if self._live is None:
+            last = str(question["messages"][-1].get("content"))
+            raise NotRecordedError(
+                f"nothing is recorded for {last[-80:]!r}, and no live model may be asked here: run "
+                "`python -m chunklab record` for this lesson"
+            )
+        address, name = self._live()
+        self._client = self._client or httpx.Client(timeout=None)
+        timeout = httpx.Timeout(**request.extensions.get("timeout", {"timeout": 600}))
+        answer = self._client.post(f"{address}/chat/completions", json=question, timeout=timeout)
+        if answer.status_code != 200:
+            return httpx.Response(answer.status_code, content=answer.content, headers={"content-type": "application/json"}, request=request)
+        return _response(request, {**answer.json(), "model": name})
+
+
+class Recorder(Replay):
+    """A transport that asks a server, and keeps what it answers: at once, so that a fault loses nothing.
+
+    Args:
+        path: the recording to be. Until `finish`, its replies stand beside it, in a file that ends in .partial; one that
+            is there already, of the same model, is gone on with.
+        address: of the server's OpenAI-compatible interface.
+        notes: "model", the name to ask for, and what else a reader should know.
+        key: the server's key, which is written nowhere.
+    """
+
+    def __init__(self, path: Path, address: str, notes: dict[str, Any], key: str = "none") -> None:
+        super().__init__(self, None)
+        self._path, self._address, self._notes, self._key = path.with_suffix(".partial"), address, notes, key
+        self._used: dict[str, tuple[dict, dict]] = {}
+        self._before: dict[str, tuple[dict, dict]] = {}
+        self._lock = threading.Lock()
+        if self._path.exists():
+            asked, answered, old = load(self._path)
+            if [old.get(name) for name in ("model", "sha256")] == [notes.get(name) for name in ("model", "sha256")]:
+                self._before = {key_of(q): (q, a) for q, a in zip(asked, answered, strict=True)}
+
+    def find(self, question: dict[str, Any]) -> dict[str, Any] | None:
+        """The reply that is there already, or None."""
+        with self._lock:
+            key = key_of(question)
+            if key not in self._used and key in self._before:
+                self._keep(key, self._before[key])
+            return self._used[key][1] if key in self._used else None
+
+    def _ask_live(self, request: httpx.Request, question: dict[str, Any]) -> httpx.Response:
+        self._client = self._client or httpx.Client(timeout=None, headers={"authorization": f"Bearer {self._key}"})
+        asked = {**question, "model": self._notes["model"]}
+        reply = self._client.post(f"{self._address.rstrip('/')}/chat/completions", json=asked)
+        if reply.status_code != 200:
+            return httpx.Response(reply.status_code, content=reply.content, request=request)
+        answer = {**bare(reply.json()), "model": self._notes["model"]}
+        with self._lock:
+            self._keep(key_of(question), ({name: value for name, value in question.items() if name != "model"}, answer))
+        return _response(request, answer)
+
+    def _keep(self, key: str, pair: tuple[dict, dict]) -> None:
+        self._used[key] = pair
+        rest = [pair for key, pair in self._before.items() if key not in self._used]
+        asked, answered = zip(*self._used.values(), *rest, strict=True)
+        save(self._path, list(asked), list(answered), {**self._notes, "used": len(self._used)})
+
+
+def finish(path: Path) -> int:
+    """Make the recording of what the last run asked; gives the number of replies."""
+    part = path.with_suffix(".partial")
+    asked, answered, notes = load(part)
+    used = notes.pop("used")
+    save(path, asked[:used], answered[:used], notes)
+    part.unlink()
+    return used
+
+
+def _response(request: httpx.Request, answer: dict[str, Any]) -> httpx.Response:
+    return httpx.Response(200, json={"id": "", "created": 0, "object": "chat.completion", **answer}, request=request)
