@@ -1,4 +1,4 @@
-"""The command line: `python -m chunklab open` opens the course, `models` fetches its weights, `chunk` cuts files.
+"""The command line: `open` opens the course, `models` fetches its weights, `chunk` cuts files, `record` asks an LLM.
 
 It serves a learner on the first day: all that is needed is fetched, JupyterLab opens at lesson 00, and what is missing
 is said in words that tell what to do. Fetching costs a download of some tens of megabytes, once. And it serves whoever
@@ -37,8 +37,11 @@ METHODS = {
     "paragraph": ("ParagraphChunker", "max_chunk_size", ""),
     "heading": ("HeadingChunker", "max_words", ""),
     "code": ("CodeChunker", "chunk_size", ""),
+    "semantic": ("SemanticChunker", "max_chunk_size", ""),
+    "cluster": ("ClusterChunker", "max_chunk_size", ""),
 }
-ENDINGS = (".txt", ".md", ".html", ".htm", ".pdf", ".docx", ".py", ".js")
+BY_MEANING = ("semantic", "cluster")
+ENDINGS = tuple(".txt .text .md .markdown .html .htm .xhtml .pdf .docx .py .js".split())
 Make = Callable[[Path], "chunklab.Chunker"]
 
 
@@ -49,28 +52,44 @@ def main(arguments: list[str] | None = None) -> int:
         arguments: those of the command line by default.
 
     Returns:
-        0 if all went well, 1 if not; what is wrong is on stderr.
+        0 if all went well, 1 if not, 130 if it was stopped; what is wrong is on stderr.
     """
     parser = argparse.ArgumentParser(prog="python -m chunklab", description="Hands-on chunking for retrieval.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("models", help="fetch the weights that the lessons need, and say where they are")
     opened = commands.add_parser("open", help="fetch what is missing, and open JupyterLab at lesson 00")
     opened.add_argument("--port", type=_port, help="the port to serve on; 8888, or the next that is free, by default")
-    chunks = commands.add_parser("chunk", help="cut files into chunks: CSV, JSON lines, or text to read")
+    chunks = commands.add_parser(
+        "chunk",
+        help="cut files into chunks: CSV, JSON lines, or text to read",
+        description="Cut files into chunks. A file that cannot be read is named on stderr, and the others go on; the "
+        "exit status is then 1.",
+        epilog="example: python -m chunklab chunk notes/ report.pdf --method heading --size 200 --output chunks.csv",
+    )
     add_chunk_arguments(chunks)
+    recorded = commands.add_parser("record", help="record anew what a lesson asks of a language model")
+    recorded.add_argument("lesson", help="its number, such as 05")
+    recorded.add_argument("--base-url", required=True, help="a server that speaks OpenAI's language, up to /v1")
+    recorded.add_argument("--model", required=True, help="the model to ask for")
+    recorded.add_argument("--file", type=Path, help="the model's file, whose hash the recording then names")
     options = parser.parse_args(arguments)
     try:
         check_python()
         if options.command == "chunk":
             return chunk_files(options, maker(options, chunks.error))
-        if options.command == "open":
+        if options.command in ("open", "record"):
             check_course()
+        if options.command == "record":
+            return record_lesson(options)
         fetch()
         if options.command == "open":
             open_lab(options.port)
     except Problem as problem:
         print(f"chunklab: {problem}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("chunklab: stopped", file=sys.stderr)
+        return 130
     return 0
 
 
@@ -97,6 +116,18 @@ def check_course(root: Path = ROOT) -> None:
         )
     if find_spec("jupyterlab") is None:
         raise Problem(f"JupyterLab is not installed in this environment. Activate the course's own, and run: {INSTALL}")
+
+
+def record_lesson(options: argparse.Namespace) -> int:
+    """Record a lesson, and say where; raise Problem where that fails."""
+    from chunklab.record import record
+
+    try:
+        path = record(options.lesson, options.base_url, options.model, options.file)
+    except (OSError, RuntimeError, ValueError, ImportError) as error:
+        raise Problem(f"lesson {options.lesson} could not be recorded: {error}") from error
+    print(f"Recorded: {path.relative_to(ROOT)}")
+    return 0
 
 
 def fetch() -> None:
@@ -159,11 +190,14 @@ def add_chunk_arguments(parser: argparse.ArgumentParser) -> None:
     files = f"a file, a pattern such as 'notes/*.md', or a folder: its files that end in {' '.join(ENDINGS)}"
     parser.add_argument("files", nargs="+", metavar="FILE", help=files)
     parser.add_argument("--method", choices=METHODS, default="recursive", help="how to cut (recursive)")
-    sizes = "the longest chunk, in characters; in words for heading; the method's own default if not given"
+    sizes = "the longest chunk, in characters; words for heading, tokens for cluster; the method's own default if not given"
     parser.add_argument("--size", type=_whole_number(1), metavar="N", help=sizes)
     overlap = "what neighbours may share, in characters; in sentences for snapping"
     parser.add_argument("--overlap", type=_whole_number(0), metavar="N", help=overlap)
-    parser.add_argument("--format", choices=("csv", "jsonl", "text"), default="text", help="what to write (text)")
+    models = "what semantic and cluster embed sentences with (minilm); static is a hundred times as fast"
+    parser.add_argument("--embeddings", choices=("minilm", "static", "openai"), metavar="MODEL", help=models)
+    form = "what to write; by default what the ending of --output says (.csv, .jsonl), else text to read"
+    parser.add_argument("--format", choices=("csv", "jsonl", "text"), help=form)
     parser.add_argument("--output", type=Path, metavar="PATH", help="where to; to standard output if not given")
 
 
@@ -180,6 +214,12 @@ def maker(options: argparse.Namespace, fail: Callable[[str], Any]) -> Make:
         settings[overlap] = options.overlap
     elif options.method == "sliding" and options.size is not None:
         settings[overlap] = options.size // 5  # as the defaults are
+    elif options.method == "snapping" and options.size is not None:
+        settings[overlap] = min(5, options.size - 1)  # the default, where the size allows it
+    if options.embeddings and options.method not in BY_MEANING:
+        fail(f"argument --embeddings: only for --method {' and '.join(BY_MEANING)}")
+    if options.method == "cluster" and options.size is not None:
+        settings["piece_size"] = min(50, options.size)  # the default, where the size allows it
     chunker = getattr(chunklab, name)
 
     def make(path: Path) -> chunklab.Chunker:
@@ -188,6 +228,8 @@ def maker(options: argparse.Namespace, fail: Callable[[str], Any]) -> Make:
         return chunker(**settings)
 
     try:
+        if options.method in BY_MEANING:
+            settings["embeddings"] = chunklab.embeddings(options.embeddings or "minilm")
         make(Path("a.py"))
     except ValueError as error:
         message = str(error).replace(size, "--size")
@@ -208,11 +250,14 @@ def language_of(path: Path) -> str:
 def chunk_files(options: argparse.Namespace, make: Make) -> int:
     """Cut files, and write the chunks; 1 if some file could not be read, or nobody reads what is written, else 0."""
     failures: list[str] = []
+    if options.output and os.path.isdir(options.output):
+        raise Problem(f"--output {options.output} is a folder: give the name of a file")
+    form = options.format or {".csv": "csv", ".jsonl": "jsonl"}.get(_ending(options.output or ""), "text")
     endings = (".py", ".js") if options.method == "code" else ENDINGS
     files = list(found(options.files, options.output, endings, failures))
     chunks = cut(files, make, failures, _shows_progress(options.output) and len(files) > 1)
     try:
-        write(chunks, options.format, options.output)
+        write(chunks, form, options.output)
     except BrokenPipeError:  # what reads our output, such as head, has enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -232,16 +277,18 @@ def found(
     seen = {os.path.abspath(output)} if output else set()
     for pattern in patterns:
         path = Path(pattern)
+        if not pattern:
+            raise Problem("one of the files has an empty name: is a variable of the shell not set?")
         if output and os.path.abspath(path) == os.path.abspath(output):
             raise Problem(f"{output} is to be read, and to be written: give another --output")
-        if path.is_dir():
-            files = [(file, path) for file in _files_in(path) if file.suffix.lower() in endings]
-        elif path.exists() or not any(mark in pattern for mark in "*?["):
+        if os.path.isdir(path):
+            files = [(file, path) for file in _files_in(path, failures) if _ending(file) in endings]
+        elif os.path.exists(path) or not any(mark in pattern for mark in "*?["):
             files = [(path, None)]
         else:
             files = [(Path(match), None) for match in sorted(glob(pattern, recursive=True)) if os.path.isfile(match)]
         if not files:
-            none = f"no file in it ends in {' '.join(endings)}" if path.is_dir() else "no file is named so"
+            none = f"no file in it ends in {' '.join(endings)}" if os.path.isdir(path) else "no file is named so"
             report(f"{pattern}: {none}", failures)
         for file, base in files:
             if os.path.abspath(file) not in seen:
@@ -264,6 +311,9 @@ def cut(
             said = str(error).partition(f"{path.name} ")[2] or str(error)  # it may begin with the name, too
             report(f"{path}: {said}", failures)
             continue
+        except Exception as error:  # one file must not cost what the others gave
+            report(f"{path}: {type(error).__name__}: {error}", failures)
+            continue
         for warning in document.metadata.get("warnings", ()):
             report(f"{path}: {warning}")
         yield from chunks
@@ -271,13 +321,14 @@ def cut(
 
 def write(chunks: Iterable[chunklab.Chunk], form: str, output: Path | None) -> None:
     """Write chunks as CSV, as JSON lines, or as text to read; a file is written whole or not at all."""
+    if form == "csv" and _is_file(output):
+        chunklab.write_csv(chunks, os.path.realpath(output))
+        return
     if form == "csv":
-        with TemporaryDirectory() as folder:
-            path = output or Path(folder, "chunks.csv")
+        with TemporaryDirectory() as folder, opened(output) as stream:
+            path = Path(folder, "chunks.csv")
             chunklab.write_csv(chunks, path)
-            if not output:
-                with opened(None) as stream:
-                    stream.write(path.read_bytes().decode("utf-8-sig"))
+            stream.write(path.read_bytes().decode("utf-8-sig"))
         return
     with opened(output) as stream:
         for chunk in chunks:
@@ -289,12 +340,19 @@ def write(chunks: Iterable[chunklab.Chunk], form: str, output: Path | None) -> N
 def opened(output: Path | None) -> Iterator[TextIO]:
     """A file, which takes its name only when all is well, or standard output: UTF-8, line ends as they are."""
     how = {"encoding": "utf-8", "errors": "backslashreplace", "newline": ""}
+    if output is None and sys.stdout is None:
+        raise Problem("standard output is closed: give --output")
     if output is None:
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(**how)
         yield sys.stdout
         sys.stdout.flush()
         return
+    if not _is_file(output):  # a device or a pipe is written to, and never replaced by a file
+        with output.open("w", **how) as stream:
+            yield stream
+        return
+    output = Path(os.path.realpath(output))  # a link stays one
     part = output.with_name(f"{output.name}.{os.getpid()}.part")
     try:
         with part.open("w", **how) as stream:
@@ -321,8 +379,20 @@ def _json_line(chunk: chunklab.Chunk) -> str:
     return line + "\n"
 
 
-def _files_in(folder: Path) -> Iterator[Path]:
-    for place, folders, names in os.walk(folder):
+def _is_file(output: Path | None) -> bool:
+    """Whether there is, or can be, a regular file of this name."""
+    return output is not None and (os.path.isfile(output) or not os.path.exists(output))
+
+
+def _ending(path: str | Path) -> str:
+    return Path(path).suffix.lower()
+
+
+def _files_in(folder: Path, failures: list[str]) -> Iterator[Path]:
+    def unreadable(error: OSError) -> None:
+        report(f"{error.filename}: cannot be opened ({error.strerror})", failures)
+
+    for place, folders, names in os.walk(folder, onerror=unreadable):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(place, name) for name in sorted(names) if not name.startswith("."))
 

@@ -4,21 +4,30 @@ To put a new chunker under the nine rules, add a line to CHUNKERS.
 """
 
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 import regex
+from fake_llm import FakeLLM
 
 from chunklab import (
+    ClusterChunker,
     CodeChunker,
     FixedSizeChunker,
     HeadingChunker,
+    KeepOrSplitChunker,
+    LLMChunker,
+    LumberChunker,
     ParagraphChunker,
     RecursiveChunker,
+    SemanticChunker,
+    SemanticWindowChunker,
     SentenceChunker,
     SlidingWindowChunker,
     SnappingWindowChunker,
+    embeddings,
     tokens,
 )
 from chunklab.chunk import Chunker
@@ -45,6 +54,7 @@ class Case:
     overlap: int = 0
     drops: str = ""  # separators that it was asked to leave out
     adds: bool = False  # what it adds before a slice is in metadata["added"]
+    embeds: bool = False  # each piece goes through a model, which takes its time
     whole: tuple[str, ...] = ()  # what it may keep whole beyond its limit, if metadata["oversize"] says so
 
 
@@ -55,6 +65,33 @@ def _counter(name: str) -> Callable[[str], int]:
 
 def _tokens(name: str) -> Callable[[str], int]:
     return lambda text: _counter(name)(text)
+
+
+@cache
+def _static():
+    return embeddings("static")
+
+
+def _semantic(*arguments, **options) -> Callable[[], Chunker]:
+    return lambda: SemanticChunker(_static(), *arguments, **options)
+
+
+def _asking(make: Callable[..., Chunker], mode: str, *arguments) -> Callable[[], Chunker]:
+    """A chunker with a model whose answers are of a kind; it does not warn of those that cannot be used."""
+
+    def made() -> Chunker:
+        chunker = make(FakeLLM(mode), *arguments)
+        chunk = chunker.chunk
+
+        def quiet(*text: str) -> list:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return chunk(*text)
+
+        chunker.chunk = quiet
+        return chunker
+
+    return made
 
 
 CHUNKERS = {
@@ -109,4 +146,28 @@ CHUNKERS = {
     "code, cl100k": Case(lambda: CodeChunker("python", 15, tokens("cl100k")), 15, _tokens("cl100k")),
     "code, javascript": Case(lambda: CodeChunker("javascript", 100), 100),
     "code, javascript, minilm": Case(lambda: CodeChunker("javascript", 15, tokens("minilm")), 15, _tokens("minilm")),
+    "semantic": Case(_semantic(max_chunk_size=100), 100, embeds=True),
+    "semantic, no maximum": Case(_semantic(), sys.maxsize, embeds=True),
+    "semantic, compatible": Case(_semantic(compatible=True), sys.maxsize, embeds=True),
+    "semantic, sides": Case(_semantic(2, "gradient", max_chunk_size=60, window="sides", distance="euclidean"), 60, embeds=True),
+    "semantic, text": Case(_semantic(2, "standard_deviation", 1, max_chunk_size=80, window="text"), 80, embeds=True),
+    "semantic, count": Case(_semantic(number_of_chunks=5, min_chunk_size=10, max_chunk_size=99), 99, embeds=True),
+    "semantic, tiny": Case(_semantic(breakpoint_threshold_type="interquartile", max_chunk_size=4), 4, embeds=True),
+    "semantic, words": Case(_semantic(max_chunk_size=9, length_function=words), 9, words, embeds=True),
+    "semantic, cl100k": Case(_semantic(max_chunk_size=15, length_function=tokens("cl100k")), 15, _tokens("cl100k"), embeds=True),
+    "semantic window": Case(lambda: SemanticWindowChunker(_static(), 3, 0.5), sys.maxsize, embeds=True),
+    "cluster": Case(lambda: ClusterChunker(_static(), 40, 10), 40, _tokens("cl100k"), embeds=True),
+    "cluster, characters": Case(lambda: ClusterChunker(_static(), 100, 20, len), 100, embeds=True),
+    "cluster, tiny": Case(lambda: ClusterChunker(_static(), 3, 3, words), 3, words, embeds=True),
+    "llm": Case(_asking(LLMChunker, "random", 100), 100, embeds=True),
+    "llm, mixed": Case(_asking(LLMChunker, "mixed", 2000), 2000, embeds=True),
+    "llm, nothing, tiny": Case(_asking(LLMChunker, "nothing", 4), 4, embeds=True),
+    "llm, cl100k": Case(_asking(LLMChunker, "random", 15, tokens("cl100k")), 15, _tokens("cl100k"), embeds=True),
+    "lumber": Case(_asking(LumberChunker, "random"), 550, _tokens("cl100k"), embeds=True),
+    "lumber, mixed": Case(_asking(LumberChunker, "mixed", 40), 40, _tokens("cl100k"), embeds=True),
+    "lumber, same": Case(_asking(LumberChunker, "same", 60, len), 60, embeds=True),
+    "lumber, tiny": Case(_asking(LumberChunker, "garbage", 3, words), 3, words, embeds=True),
+    "keep or split": Case(_asking(KeepOrSplitChunker, "random", 0.3, 100), 100, embeds=True),
+    "keep or split, tiny": Case(_asking(KeepOrSplitChunker, "random", -1, 4), 4, embeds=True),
+    "keep or split, garbage": Case(_asking(KeepOrSplitChunker, "garbage", 0, 9, words), 9, words, embeds=True),
 }

@@ -7,15 +7,18 @@ import os
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+import chunklab
 from chunklab import __main__ as cli
 
 
@@ -197,6 +200,14 @@ def test_every_method_cuts(notes, capsys, method):
     assert chunk(capsys, "notes/tide.py", "--method", method).out.startswith("--- notes/tide.py_0 [0:")
 
 
+@pytest.mark.parametrize("method", cli.METHODS)
+@pytest.mark.parametrize("size", ["1", "5", "9" * 18])
+def test_every_method_takes_every_size_alone(notes, capsys, method, size):
+    out = chunk(capsys, "notes/tide.py", "--method", method, "--size", size, "--format", "jsonl").out
+    whole = size == "9" * 18 and method != "semantic"  # which cuts where the meaning changes, however much would fit
+    assert len(rows(out)) == 1 if whole else len(rows(out)) >= 1
+
+
 def test_size_and_overlap_reach_the_chunker(notes, capsys):
     out = chunk(capsys, "notes/a.txt", "--method", "fixed", "--size", "10", "--overlap", "4", "--format", "jsonl").out
     assert [(row["start"], row["end"]) for row in rows(out)] == [(0, 10), (6, 16), (12, 22), (18, 28), (24, 30)]
@@ -242,6 +253,97 @@ def test_an_output_is_written_whole_and_never_read(notes, capsys):
     assert [path.name for path in notes.iterdir() if "part" in path.name] == []
 
 
+@pytest.mark.parametrize(("name", "form"), [("c.csv", "csv"), ("c.JSONL", "jsonl"), ("c.txt", "text"), ("c", "text")])
+def test_the_format_is_what_the_ending_of_the_output_says(notes, capsys, name, form):
+    chunk(capsys, "notes/a.txt", "--output", name)
+    chunk(capsys, "notes/a.txt", "--output", "asked", "--format", form)
+    assert Path(name).read_bytes() == Path("asked").read_bytes()
+    chunk(capsys, "notes/a.txt", "--output", "asked.csv", "--format", "jsonl")
+    assert len(rows(Path("asked.csv").read_text(encoding="utf-8"))) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes on this system")
+@pytest.mark.parametrize("form", ["csv", "jsonl", "text"])
+def test_a_device_or_pipe_is_written_to_and_never_replaced(notes, capsys, form):
+    os.mkfifo("pipe")
+    with ThreadPoolExecutor() as pool:
+        read = pool.submit(Path("pipe").read_bytes)
+        chunk(capsys, "notes/a.txt", "--format", form, "--output", "pipe")
+        assert b"One two three." in read.result(timeout=30)
+    assert stat.S_ISFIFO(os.stat("pipe").st_mode)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows lets few users make links")
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_an_output_that_is_a_link_stays_one(notes, capsys, form):
+    Path("real").write_text("old", encoding="utf-8")
+    Path("link").symlink_to("real")
+    chunk(capsys, "notes/a.txt", "--format", form, "--output", "link")
+    assert Path("link").is_symlink() and "One two three." in Path("real").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("output", ["notes", "", "."])
+def test_an_output_that_is_a_folder_is_refused_before_any_work(notes, capsys, monkeypatch, form, output):
+    monkeypatch.setattr(cli, "cut", lambda *_: pytest.fail("it was cut"))
+    got = chunk(capsys, "notes", "--format", form, "--output", output, code=1)
+    assert re.fullmatch(r"chunklab: --output \S+ is a folder: give the name of a file\n", got.err)
+
+
+@pytest.mark.parametrize("name", ["", "a" * 5000, "\0"])
+def test_a_name_that_no_file_has_is_an_error_without_a_traceback(notes, capsys, name):
+    got = chunk(capsys, name, code=1)
+    assert got.err.startswith("chunklab: ") and got.out == ""
+    assert ("empty name" in got.err) == (name == "")
+    if name != "\0":
+        assert chunk(capsys, "notes/a.txt", "--output", name, code=1).err.startswith("chunklab: ")
+
+
+def test_whatever_happens_to_one_file_the_others_go_on(notes, capsys, monkeypatch):
+    def chunked(self, text, name):
+        if name.endswith("b.md"):
+            raise RecursionError("too deep")
+        return real(self, text, name)
+
+    real = chunklab.RecursiveChunker.chunk
+    monkeypatch.setattr(chunklab.RecursiveChunker, "chunk", chunked)
+    got = chunk(capsys, "notes", "--format", "jsonl", "--output", "c.jsonl", code=1)
+    assert got.err == "chunklab: notes/b.md: RecursionError: too deep\n"
+    assert len({row["document"] for row in rows(Path("c.jsonl").read_text(encoding="utf-8"))}) == 4
+
+
+def test_a_folder_that_cannot_be_opened_is_reported(notes, capsys, monkeypatch):
+    def scandir(path):
+        if str(path).endswith("sub"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    real = os.scandir
+    monkeypatch.setattr(os, "scandir", scandir)
+    got = chunk(capsys, "notes", "--format", "jsonl", code=1)
+    assert "sub: cannot be opened (Permission denied)" in got.err and len(rows(got.out)) >= 4
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_an_interrupt_leaves_no_half_a_file_and_no_traceback(notes, capsys, monkeypatch, form):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    Path("old").write_text("old", encoding="utf-8")
+    monkeypatch.setattr(chunklab, "read_document", interrupted)
+    got = chunk(capsys, "notes", "--format", form, "--output", "old", code=130)
+    assert got.err == "chunklab: stopped\n"
+    assert Path("old").read_text(encoding="utf-8") == "old" and list(Path().glob("*.part")) == []
+
+
+def test_a_closed_standard_output_is_an_error_without_a_traceback(notes, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)  # as Python sets it
+    for form in ("csv", "jsonl", "text"):
+        assert cli.main(["chunk", "notes/a.txt", "--format", form]) == 1
+    monkeypatch.undo()
+    assert capsys.readouterr().err == 3 * "chunklab: standard output is closed: give --output\n"
+
+
 def test_what_cannot_be_read_is_reported_and_the_others_go_on(notes, capsys):
     (notes / "broken.pdf").write_bytes(b"%PDF-1.7 broken")
     (notes / "empty.txt").touch()
@@ -255,7 +357,7 @@ def test_what_cannot_be_read_is_reported_and_the_others_go_on(notes, capsys):
 
 def test_a_folder_without_files_is_reported(notes, capsys):
     Path("bare").mkdir()
-    assert "bare: no file in it ends in .txt .md" in chunk(capsys, "bare", code=1).err
+    assert "bare: no file in it ends in .txt .text .md" in chunk(capsys, "bare", code=1).err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows lets few users make links")
@@ -287,10 +389,10 @@ def test_wrong_options_are_errors_before_any_file_is_read(notes, capsys, argumen
     assert stopped.value.code == 2 and re.search(says, capsys.readouterr().err)
 
 
-def test_what_a_folder_gives_can_be_read():
+def test_a_folder_gives_all_that_can_be_read():
     from chunklab import documents
 
-    assert set(cli.ENDINGS) <= set(documents._FORMATS)
+    assert set(cli.ENDINGS) == set(documents._FORMATS)
 
 
 def run(notes, *arguments, **more):
