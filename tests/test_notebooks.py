@@ -26,6 +26,7 @@ SECTIONS = "Predict, Build it, Check it, See it, Measure it, Break it, Exercises
 # Lesson 00 runs the pipeline and builds no chunker of its own.
 WITHOUT = {"00": {"The flaw", "Check it"}}
 BUILDS_NOTHING = {"00", "08", "09", "10"}
+TO_COME = {"05"}  # lessons that are not written yet, though later ones are
 DATED = re.compile(r"\b(recent(ly)?|nowadays|currently|brand[- ]new|state[- ]of[- ]the[- ]art|cutting[- ]edge)\b", re.I)
 
 every_lesson = pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
@@ -65,7 +66,9 @@ def section(source, name):
 
 
 def test_the_lessons_are_numbered_without_a_gap():
-    assert [source.stem[:2] for source in SOURCES] == [f"{n:02d}" for n in range(len(SOURCES))]
+    numbers = [source.stem[:2] for source in SOURCES]
+    assert numbers == sorted(set(numbers))
+    assert {f"{n:02d}" for n in range(int(numbers[-1]) + 1)} - set(numbers) <= TO_COME
     assert build.stray(ROOT / "notebooks") == []
 
 

@@ -78,8 +78,8 @@ list(zip(starts, ends)), pieces(scene, 0, len(scene), "\n\n", "start") == (start
 #
 # ### Merge neighbours while they fit
 #
-# A heading of 12 characters is no chunk. So neighbours are joined for as long as the whole is at most `size`; a piece of
-# `size` or more is set aside, to be cut further. `bisect_right` finds the first piece that ends out of reach, by halving
+# A heading of 12 characters is no chunk. So neighbours are joined while the whole is at most `size`; a piece of `size` or
+# more is set aside, to be cut further. `bisect_right` finds the first piece that ends out of reach, by halving
 # the list.
 
 # %% tags=["same-as:chunklab.chunkers.recursive.merge"]
@@ -176,7 +176,7 @@ print("ours:     ", mine[here : here + 2], "\nLangChain:", other[here : here + 2
 # the survey's table with `keep_separator=False`: LangChain drops *repeated* separators and glues the rest, so the columns
 # are gone, and the chunk stands nowhere in the text. Ours is still a slice.
 #
-# Then offsets. LangChain searches for each chunk's text (`add_start_index=True`), from the end of the one before less the
+# Offsets: LangChain searches for each chunk's text (`add_start_index=True`), from the end of the one before less the
 # overlap. But an overlap of 20 *tokens* is not 20 characters, so the search begins too late, or, after a miss, too early. Ours never lost its place.
 
 # %%
@@ -297,7 +297,7 @@ pd.DataFrame(rows).T.round(1)
 # Alone, about: better at two sizes of three. Among all documents, recursive chunking finds less of it at each size: 1.7 to 1.9 chunks of five, windows 2.7
 # to 2.9. *The others* changed: they became shorter, and short chunks on one subject seem to crowd it out.
 #
-# Last, recall over the tokens that are read.
+# Last, recall over tokens read.
 
 # %%
 # From 200 to 2,000 characters, left to right.
@@ -310,9 +310,9 @@ plot_sweep(frame, x="tokens", metric="recall", by="method")
 # ## Break it
 #
 # The lines rise together: how much you read counts most. Recursive chunking gives you cleaner pieces, but it does not read.
-# In the next cell the right chunk comes first, and ends in "She was". What she was *not* to do stands in the chunk after it.
+# Below, the right chunk comes first, and ends in "She was". What she was *not* to do stands in the chunk after it.
 # The paragraph was too long, and its lines break inside sentences. A full stop among the separators would not do: it also stands
-# in "10.15". Whole sentences are for lesson 03, which is not here yet.
+# in "10.15". Whole sentences are for lesson 03.
 
 # %%
 # The question, the end of the best chunk, and the gold, outlined.
