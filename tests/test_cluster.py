@@ -59,6 +59,14 @@ def test_chunks_keep_their_limit_in_tokens(size):
     assert max(count(chunk.text) for chunk in chunks) <= size and len(chunks) > 10
 
 
+@pytest.mark.parametrize("length", [len, lambda text: len(text.split()), lambda text: 1], ids=range(3))
+def test_what_is_all_the_same_makes_long_chunks_within_the_limit(length):
+    text, limit = "The same thing again. " * 400, 400
+    chunks = ClusterChunker(Topics("same"), limit, 2, length).split_text(text)
+    assert "".join("".join(chunks).split()) == "".join(text.split())
+    assert max(map(length, chunks)) <= limit and len(chunks) <= 1 + 2 * length(text) / limit
+
+
 def test_it_cuts_where_the_subject_changes():
     text = topics_text((4, 3, 5))
     chunks = ClusterChunker(Topics("cat", "tax", "sea"), 200, 25, len).chunk(text)

@@ -1,5 +1,7 @@
 """Late chunking: vectors of spans that know what stands around them."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -75,6 +77,37 @@ def test_spans_may_overlap_be_empty_or_out_of_order(model):
 def test_a_span_outside_the_text_is_an_error(model, spans):
     with pytest.raises(ValueError, match="must lie in the text, which has 5 characters"):
         late_embeddings("text.", spans, model)
+
+
+@pytest.mark.parametrize("spans", [None, "ab", 3, [None], ["ab"], [(1,)], [(0, 1, 2)], [(0.0, 4.0)], [("0", "4")], [slice(0, 4)]], ids=str)
+def test_what_are_no_spans_is_an_error(model, spans):
+    with pytest.raises(ValueError, match="spans.*must (be a list of|hold) chunks"):
+        late_embeddings("text.", spans, model)
+
+
+def test_spans_may_be_numbers_of_numpy_or_come_one_by_one(model):
+    text = "Anna is a smith. She lives in Tarn."
+    wanted = late_embeddings(text, [(0, 16), (17, 35)], model)
+    for spans in (np.array([[0, 16], [17, 35]]), iter([[0, np.int32(16)], (17, 35)])):
+        assert np.array_equal(late_embeddings(text, spans, model), wanted)
+
+
+@pytest.mark.parametrize("most", [3, 4, 7])
+def test_a_model_that_reads_next_to_nothing_ends(most):
+    class Tiny:
+        max_tokens, dimensions = most, 2
+
+        def token_vectors(self, part):
+            words = [match.span() for match in re.finditer(r"\w+|[^\w\s]", part)][: most - 2]
+            return np.ones((len(words), 2)), np.array(words).reshape(-1, 2)
+
+    assert late_embeddings("one two three, four. " * 9, [(0, 40)], Tiny()).any()
+
+
+@pytest.mark.parametrize("text", ["ok \ud835 tail \x00 end", "\x00\x00", "👩‍🔬🇫🇷" * 5, "\ufeff\ufeff", "  \n"], ids=ascii)
+def test_any_text_has_vectors_or_zeros(model, text):
+    lengths = np.linalg.norm(late_embeddings(text, [(i, i + 1) for i in range(len(text))], model), axis=1)
+    assert all(abs(length - round(length)) < 1e-3 for length in lengths)
 
 
 def test_a_model_without_token_vectors_is_an_error():

@@ -70,6 +70,31 @@ def test_it_is_kept_and_read_again(tmp_path):
     assert [(h.chunk, h.score) for h in again.search("oak")] == [(h.chunk, h.score) for h in index.search("oak")]
 
 
+def test_its_weights_are_kept(tmp_path):
+    index = index_of(sentence_weight=np.float32(1), neighbour_weight=0)
+    index.save(tmp_path)
+    again = MultiVectorIndex.load(tmp_path, index.embeddings)
+    assert (again.sentence_weight, again.neighbour_weight) == (1, 0) and "MultiVectorIndex of 4 chunks" in repr(again)
+    assert [(h.chunk, h.score) for h in again.search("cat")] == [(h.chunk, h.score) for h in index.search("cat")]
+    assert len(ChunkIndex.load(tmp_path, index.embeddings).search("cat")) == 4
+    ChunkIndex(index.chunks, index.embeddings).save(tmp_path)
+    assert MultiVectorIndex.load(tmp_path, index.embeddings).neighbour_weight == 0.3
+
+
+def test_a_score_does_not_depend_on_the_queries_beside_it():
+    chunks = RecursiveChunker(300).chunk(load_corpus()["the_bell_that_waited.txt"][:20_000], "a")
+    twins = [Chunk("A cat sat here.", 0, 15, f"b{i}", f"b{i}_0") for i in range(40)]
+    index, queries = MultiVectorIndex([*chunks, *twins], embeddings("static")), [c.text[:60] for c in chunks[:66]]
+    assert index.search_many(queries) == [index.search(query) for query in queries]
+    assert [hit.chunk.document for hit in index.search("the cat", 40)] == [f"b{i}" for i in range(40)]
+
+
+@pytest.mark.parametrize("bad", [None, 3, "MultiVectorIndex"], ids=str)
+def test_what_is_no_index_is_named_before_any_work(bad):
+    with pytest.raises(ValueError, match="index=.*must be ChunkIndex"):
+        Scoreboard(embeddings("static")).add("x", RecursiveChunker(600), index=bad)
+
+
 @pytest.mark.parametrize("name", ["sentence_weight", "neighbour_weight"])
 @pytest.mark.parametrize("bad", [-0.1, 1.1, True, None, "half", float("nan")], ids=str)
 def test_a_bad_weight_is_named(name, bad):

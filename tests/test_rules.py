@@ -96,7 +96,7 @@ TEXT = st.one_of(st.lists(PIECES, max_size=60).map("".join), st.text(max_size=20
 
 
 @ALL
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(text=TEXT)
 def test_rules_hold_on_generated_text(name, text):
     assert_rules(CHUNKERS[name], text)

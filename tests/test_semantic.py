@@ -1,6 +1,8 @@
 """Semantic chunking: equality with LangChain, and what a fake model with known vectors must give."""
 
+import hashlib
 import os
+import random
 import re
 from functools import cache
 
@@ -13,7 +15,7 @@ from langchain_core.embeddings import Embeddings
 from chunklab import SemanticChunker, SemanticWindowChunker, chunker_from_env, embeddings, load_benchmark, load_corpus, load_novel, tokens
 from chunklab.chunkers.distances import row_distances
 from chunklab.chunkers.langchain_semantic import langchain_threshold
-from chunklab.chunkers.semantic import AMOUNTS, breakpoint_threshold, largest_first, sentence_distances, tame
+from chunklab.chunkers.semantic import AMOUNTS, breakpoint_threshold, largest_first, sentence_distances, tame, window_means
 
 TYPES = pytest.mark.parametrize("kind", AMOUNTS)
 
@@ -84,13 +86,18 @@ SETTINGS = [
 ]
 
 
+def _letters(text):
+    return "".join(text.replace("\ufeff", "").split())
+
+
 def assert_equal_to_langchain(text, model, **options):
     from langchain_experimental.text_splitter import SemanticChunker as LangChain
 
     theirs = LangChain(model, **options).split_text(text.strip())
     ours = SemanticChunker(model, compatible=True, **options).chunk(text)
     # There, sentences are joined by one space: between them only, so with the white space out both are the same text.
-    assert ["".join(chunk.split()) for chunk in theirs] == ["".join(chunk.text.split()) for chunk in ours]
+    # And a BOM is text.
+    assert [_letters(chunk) for chunk in theirs] == [_letters(chunk.text) for chunk in ours]
     assert all(text[c.start : c.end] == c.text for c in ours)
 
 
@@ -135,6 +142,53 @@ def test_a_model_in_double_precision_is_not_rounded():
         theirs = LangChain(model, number_of_chunks=count).split_text(" ".join(words))
         rng = np.random.default_rng(count)
         assert SemanticChunker(model, number_of_chunks=count, compatible=True).split_text(" ".join(words)) == theirs
+
+
+class Hashed(Topics):
+    """A model for which every character counts: one blank more in a text is another vector."""
+
+    def __init__(self, number=float):
+        super().__init__()
+        self.number = number
+
+    def embed_documents(self, texts):
+        digests = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
+        return [[self.number(byte % 5) - 2 for byte in digest[:3]] for digest in digests]
+
+
+# Marks after a blank and BOMs belong to the sentence in LangChain, and not to our spans of it.
+NASTY = ["A cat. ", "B? ", "?! ", "... ", "…", "日本。", "\r\n", "\n\n", " \ufeffC! ", "\xa0", "\u2028", " \u0301x. ", "a. \u0301b. ", "word ",
+         "Dr. X ", "\x00", "\x1f", "\x85", "\u0600 ", "👩\u200d🔬. ", "🇫🇷. ", "\ud800. ", ".", "\u3000"]  # fmt: skip
+
+
+@settings(max_examples=250, deadline=None, derandomize=True)
+@given(
+    text=st.lists(st.sampled_from(NASTY), max_size=30).map("".join),
+    kind=st.sampled_from([{"breakpoint_threshold_type": kind} for kind in AMOUNTS] + SETTINGS),
+    more=st.fixed_dictionaries({"buffer_size": st.integers(0, 5)}, optional={"min_chunk_size": st.integers(1, 30)}),
+    number=st.sampled_from([float, int, lambda n: n * 1e300, lambda n: n * 1e-300]),
+)
+def test_equal_to_langchain_on_nasty_text(text, kind, more, number):
+    if text.strip():
+        with np.errstate(all="ignore"):
+            assert_equal_to_langchain(text, Hashed(number), **{**kind, **more})
+
+
+def test_langchain_makes_a_chunk_of_a_bom_and_we_do_not():
+    text, options = "A cat. \ufeff", {"number_of_chunks": 1, "breakpoint_threshold_type": "gradient"}
+    assert SemanticChunker(Hashed(), compatible=True, **options).split_text(text) == ["A cat."]
+
+
+@pytest.mark.parametrize("precision", [np.float16, np.float32, np.float64])
+def test_a_model_that_gives_arrays_is_computed_with_in_their_precision(precision):
+    class Arrays(Topics):
+        def embed_documents(self, texts):
+            seeds = [np.random.default_rng(sum(map(ord, text)) % 7) for text in texts]
+            return np.array([seed.normal(size=20) * (1 + len(text) % 5) for seed, text in zip(seeds, texts, strict=True)], precision)
+
+    for seed in range(40):
+        words = random.Random(seed).choices(["Cat sat.", "Dog ran!", "Sea?", "Tax is due."], k=3 + seed)
+        assert_equal_to_langchain(" ".join(words), Arrays(), buffer_size=seed % 3, breakpoint_threshold_amount=5 + 2 * seed)
 
 
 @pytest.mark.parametrize("compatible", [False, True])
@@ -187,6 +241,86 @@ def test_a_zero_vector_is_like_nothing_and_breaks_nothing(kind, buffer):  # sem-
     chunks = SemanticChunker(model, buffer, kind).chunk(text)
     assert "".join("".join(chunk.text.split()) for chunk in chunks) == "".join(text.split())
     assert row_distances(np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[0.0, 0.0], [0.0, 0.0]])).tolist() == [1, 1]
+
+
+@TYPES
+@pytest.mark.parametrize("distance", ["cosine", "euclidean", "manhattan", lambda a, b: np.linalg.norm(a - b)], ids=str)
+@pytest.mark.parametrize("scale", [0.1, 1, 100, 1e6])
+def test_repeated_sentences_do_not_differ_whatever_the_distance(kind, distance, scale):
+    vector = (np.random.default_rng(3).normal(size=384) * scale).tolist()
+    model = Topics()
+    model.embed_documents = lambda texts: [vector for _ in texts]
+    for buffer, window in ((1, "mean"), (5, "sides"), (3, "mean")):
+        chunker = SemanticChunker(model, buffer, kind, distance=distance, window=window)
+        assert len(chunker.chunk("The same thing again. " * 40)) == 1
+
+
+def test_blended_vectors_are_those_of_the_weights():
+    vectors = np.random.default_rng(0).normal(size=(9, 4))
+    for before, after in ((0, 0), (1, 1), (2, 0), (0, 3), (2, 2), (20, 20)):
+        weights = np.array([[max(0, 1 + max(before, after) - abs(i - j)) * (-after <= i - j <= before) for j in range(9)] for i in range(9)])
+        assert np.allclose(window_means(vectors, before, after), weights @ vectors / weights.sum(axis=1, keepdims=True))
+
+
+def test_windows_are_the_same_in_blocks(monkeypatch):
+    vectors = np.random.default_rng(0).normal(size=(47, 4))
+    model, text = Topics(), "One word here. " * 47
+    model.embed_documents = lambda texts: vectors[: len(texts)]
+    for buffer, window in ((0, "mean"), (1, "mean"), (3, "sides"), (60, "mean")):
+        monkeypatch.setattr("chunklab.chunkers.semantic._AT_ONCE", 5)
+        chunker = SemanticChunker(model, buffer, window=window)
+        found = chunker.distances(text, chunker.sentences(text))
+        assert np.allclose(found, sentence_distances(vectors, buffer, window), atol=1e-5)
+
+
+class ArrayLike:
+    """What other libraries give for an array."""
+
+    def __init__(self, values):
+        self.values = np.asarray(values)
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, place):
+        return ArrayLike(self.values[place])
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values.astype(dtype or self.values.dtype)
+
+
+@pytest.mark.parametrize("give", [lambda v: tuple(map(tuple, v)), np.array, lambda v: np.array(v, np.float16), lambda v: np.array(v, int), lambda v: np.array(v, object), ArrayLike, lambda v: [ArrayLike(row) for row in v], lambda v: np.array(v, ">f4"), np.asfortranarray], ids=range(9))  # fmt: skip
+@pytest.mark.parametrize("compatible", [False, True])
+def test_vectors_may_come_in_any_form(give, compatible):
+    model, plain = Topics("cat", "tax"), Topics("cat", "tax")
+    embed = model.embed_documents
+    model.embed_documents = lambda texts: give(embed(texts))
+    text = topics_text([3, 3, 1])
+    assert SemanticChunker(model, compatible=compatible).chunk(text) == SemanticChunker(plain, compatible=compatible).chunk(text)
+
+
+@pytest.mark.parametrize("wrong", [
+    lambda v: iter(v), lambda v: [iter(row) for row in v], lambda v: v[0], lambda v: np.array(v)[:, :, None], lambda v: [[row] for row in v],
+    lambda v: np.array(v) + 1j, lambda v: [[1j, 2] for _ in v], lambda v: np.array(3.0), lambda v: [None] * len(v), lambda v: ["abc"] * len(v),
+    lambda v: [["a", "b"]] * len(v), lambda v: [b"abc"] * len(v), lambda v: dict(enumerate(v)), lambda v: [{0: 1.0, 1: 2.0}] * len(v),
+    lambda v: [[10**400, 1]] * len(v), lambda v: np.array([["2020-01-01"]] * len(v), "M8[D]"),
+], ids=range(16))  # fmt: skip
+@pytest.mark.parametrize("compatible", [False, True])
+def test_what_are_no_vectors_is_an_error(wrong, compatible):
+    model = Topics("aa", "bb", "cc")
+    give = model.embed_documents
+    model.embed_documents = lambda texts: wrong(give(texts))
+    with pytest.raises(ValueError, match="asked for 3 vectors, got"):
+        SemanticChunker(model, compatible=compatible).chunk("Aa. Bb. Cc.")
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e18, 1e37])
+@pytest.mark.parametrize("distance", ["cosine", "euclidean", "manhattan"])
+def test_vectors_may_be_very_long_or_short(size, distance):
+    far = row_distances(np.float32([[size, 0], [size, size]]), np.float32([[0, size], [size, size]]), distance)
+    assert np.isfinite(far).all() and far[0] > far[1] - 1e-6
+    with pytest.raises(ValueError, match="distance of two vectors is not finite"), np.errstate(all="ignore"):
+        row_distances(np.float32([[3e38, 1]]), np.float32([[-3e38, 1]]), "euclidean")
 
 
 @pytest.mark.parametrize("compatible", [False, True])
@@ -311,6 +445,66 @@ def test_a_text_without_sentence_ends_is_cut_where_its_subject_changes():
 # Sizes.
 
 
+def test_so_many_chunks_as_are_asked_for_though_none_may_be_short():
+    # A cut at the first of three equal distances would leave a short chunk.
+    text = "Aa aa. Bb bb. Aa aa. Aa aa. Aa aa. Cc cc. Cc cc. Cc cc."
+    model = Topics("aa", "bb", "cc")
+    assert len(SemanticChunker(model, 0, number_of_chunks=3).chunk(text)) == 3
+    for count in (1, 2, 3):
+        sizes = [len(chunk) for chunk in SemanticChunker(model, 0, number_of_chunks=count, min_chunk_size=10).split_text(text)]
+        assert len(sizes) == count and min(sizes) >= 10
+
+
+def test_a_chunk_is_too_short_only_where_its_neighbours_cannot_help():
+    draw, model, helped = random.Random(0), Topics(), 0
+    model.embed_documents = lambda texts: np.random.default_rng(len(texts)).normal(size=(len(texts), 3))
+    for _ in range(150):
+        text = " ".join("A" + "b" * draw.choice([2, 5, 9, 15, 20]) + "." for _ in range(draw.randint(2, 30)))
+        chunker = SemanticChunker(model, 0, "percentile", draw.choice([0, 50, 100]), min_chunk_size=20, max_chunk_size=60)
+        spans = chunker.sentences(text)
+        can = [True]
+        for _, end in spans:
+            can.append(any(can[j] and 20 <= end - spans[j][0] <= 60 for j in range(len(can))))
+        sizes = [len(chunk) for chunk in chunker.split_text(text)]
+        assert max(sizes) <= 60
+        if can[-1]:
+            assert min(sizes) >= 20
+            helped += 1
+    assert helped > 100
+
+
+@pytest.mark.parametrize("shape", ["rising", "falling", "equal"])
+@pytest.mark.parametrize("options", [{"min_chunk_size": 10**6, "breakpoint_threshold_amount": 0}, {"number_of_chunks": 1, "max_chunk_size": 40}, {"min_chunk_size": 20, "max_chunk_size": 40}, {"number_of_chunks": 50, "min_chunk_size": 30}], ids=str)  # fmt: skip
+def test_the_work_of_measuring_grows_with_the_text(shape, options):
+    def work(count):
+        measured = [0]
+
+        def length(text):
+            measured[0] += len(text)
+            return len(text) // 5
+
+        places = np.arange(count) / count
+        angles = np.cumsum({"rising": places, "falling": 1 - places, "equal": places * 0 + 0.5}[shape])
+        model = Topics()
+        model.embed_documents = lambda texts: np.stack([np.cos(angles), np.sin(angles)], 1)
+        SemanticChunker(model, 0, length_function=length, **options).chunk("Sentence of words. " * count)
+        return measured[0]
+
+    assert work(1200) < 3 * work(600)
+
+
+def test_a_huge_buffer_ends():
+    class Short(Topics):
+        max_tokens = 60
+
+        def count_tokens(self, text):
+            return len(text.split())
+
+    model = Short("cat")
+    assert SemanticChunker(model, 10**30, window="text").chunk("Some words are here. " * 200)
+    assert max(len(text.split()) for text in model.asked) in (52, 56, 60)
+
+
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(
     distances=st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.5, 0.9]), min_size=1, max_size=40),
@@ -407,6 +601,7 @@ def test_a_length_function_measures_the_sizes():
         *(({"breakpoint_threshold_type": bad}, "breakpoint_threshold_type=") for bad in ("percent", None, 5, "")),
         *(({"breakpoint_threshold_amount": bad}, "breakpoint_threshold_amount=.*from 0 to 100") for bad in (-1, 101, "95", True, float("nan"))),
         ({"breakpoint_threshold_type": "interquartile", "breakpoint_threshold_amount": -1}, "0 or more"),
+        ({"breakpoint_threshold_type": "interquartile", "breakpoint_threshold_amount": 10**400}, "0 or more"),
         ({"breakpoint_threshold_type": "standard_deviation", "breakpoint_threshold_amount": float("inf")}, "0 or more"),
         *(({name: bad}, f"{name}=.*whole number of 1 or more") for name in ("number_of_chunks", "min_chunk_size", "max_chunk_size") for bad in (0, -3, 2.0, True, "3")),
         ({"min_chunk_size": 10, "max_chunk_size": 9}, "min_chunk_size=10: must be at most max_chunk_size=9"),
@@ -423,7 +618,14 @@ def test_a_bad_argument_is_named_before_any_text_is_embedded(options, says):
     assert model.asked == []
 
 
-@pytest.mark.parametrize("bad", [None, float("nan"), "far", float("inf")], ids=str)
+@pytest.mark.parametrize("kind", [np.float32, np.int64, np.array, lambda x: x > 0.5, lambda x: -x - 5], ids=range(5))
+def test_a_distance_may_be_any_kind_of_number(kind):
+    distance = lambda a, b: kind(float(np.abs(a - b).max()))  # noqa: E731
+    chunks = SemanticChunker(Topics("cat", "tax"), 0, distance=distance, number_of_chunks=2).chunk(topics_text([3, 4]))
+    assert len(chunks) == 2 and (chunks[0].text.count("cat") == 3 or kind(2) < 0)
+
+
+@pytest.mark.parametrize("bad", [None, float("nan"), "far", float("inf"), 1j, np.ones(2), [1], 10**400], ids=lambda bad: str(bad)[:9])
 def test_a_distance_that_is_no_number_is_an_error(bad):
     with pytest.raises(ValueError, match="distance gave .* must give a finite number"):
         SemanticChunker(Topics("a"), distance=lambda a, b: bad).chunk("One dog. Two dogs. Three dogs.")

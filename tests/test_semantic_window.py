@@ -50,6 +50,20 @@ def test_the_extremes(threshold):
     assert count == {0: 1, 1: 2}[threshold]
 
 
+@pytest.mark.parametrize("distance", DISTANCES, ids=str)
+def test_what_is_the_same_is_joined_at_the_highest_threshold(distance):
+    vectors = np.tile(np.random.default_rng(3).normal(size=384).astype(np.float32), (40, 1))
+    assert joined_groups(vectors, 1, distance) == [(0, 39)]
+
+
+def test_a_negative_distance_is_an_error_but_not_its_rounding():
+    here = np.ones((1, 2))
+    assert alike(here, here, lambda a, b: -1e-9) == 1
+    for far in (-1, -0.5, -5):
+        with pytest.raises(ValueError, match=f"distance gave {far}.*: must give 0 or more"):
+            SemanticWindowChunker(Topics("a"), 1, 0.5, lambda a, b, far=far: far).chunk("One dog. Two dogs.")
+
+
 def test_a_change_back_is_a_chunk_of_its_own():
     chunks = SemanticWindowChunker(Topics("cat", "tax"), 1, 0.9).chunk(topics_text((3, 3, 3), ("cat", "tax")))
     assert len(chunks) == 3, "groups are contiguous, though the first and the last are alike"

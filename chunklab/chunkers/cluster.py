@@ -53,7 +53,8 @@ def block_values(vectors: np.ndarray, lengths: Sequence[int], size: int) -> np.n
     values = np.full((max(1, longest), count), -np.inf)
     values[0] = 0
     for k in range(1, longest):
-        pairs = np.einsum("ij,ij->i", vectors[k:], vectors[:-k]) - mean  # the first piece of a block with its last
+        # The first piece of a block with its last; rounded, so that what is all the same is worth nothing, not less.
+        pairs = np.round(np.einsum("ij,ij->i", vectors[k:], vectors[:-k]) - mean, 6)
         inside = (
             values[k - 2, k - 1 : -1] if k > 1 else 0
         )  # the block without both, which the next two lines count twice
@@ -64,7 +65,7 @@ def block_values(vectors: np.ndarray, lengths: Sequence[int], size: int) -> np.n
 
 
 def best_blocks(values: np.ndarray) -> list[Span]:
-    """The division of all pieces into blocks that is worth most; of equals the one with the shorter last block.
+    """The division of all pieces into blocks that is worth most; of equals the one with the longer last block.
 
     Args:
         values: what `block_values` gives.
@@ -78,9 +79,9 @@ def best_blocks(values: np.ndarray) -> list[Span]:
     longest, count = values.shape
     best, length = [0.0], []  # best[i]: what the first i pieces are worth
     for i, column in enumerate(values.T.tolist()):
-        worth, size = max((column[k] + best[i - k], -k) for k in range(min(longest, i + 1)))
+        worth, k = max((column[k] + best[i - k], k) for k in range(min(longest, i + 1)))
         best.append(worth)
-        length.append(1 - size)
+        length.append(k + 1)
     blocks, last = [], count - 1
     while last >= 0:
         blocks.append((last - length[last] + 1, last))
@@ -135,10 +136,17 @@ class ClusterChunker(Chunker):
         ]
 
     def _within(self, text: str, pieces: Sequence[Span], block: Span, values: np.ndarray) -> list[Span]:
-        """The block, or its best two parts, where its pieces measure more together than one by one."""
-        first, last = block
-        if first == last or self._length_function(text[pieces[first][0] : pieces[last][1]]) <= self._chunk_size:
-            return [block]
-        cut = max(range(first, last), key=lambda k: values[k - first, k] + values[last - k - 1, last])
-        left, right = (self._within(text, pieces, part, values) for part in ((first, cut), (cut + 1, last)))
-        return left + right
+        """The block, or its best parts, where its pieces measure more together than one by one."""
+        parts, pending = [], [block]
+        while pending:
+            first, last = pending.pop()
+            if first == last or self._length_function(text[pieces[first][0] : pieces[last][1]]) <= self._chunk_size:
+                parts.append((first, last))
+                continue
+
+            def worth(k: int, first: int = first, last: int = last) -> tuple[float, int]:  # of equals, the middle
+                return values[k - first, k] + values[last - k - 1, last], -abs(2 * k + 1 - first - last)
+
+            cut = max(range(first, last), key=worth)
+            pending += [(cut + 1, last), (first, cut)]
+        return parts

@@ -67,21 +67,20 @@ def row_distances(left: np.ndarray, right: np.ndarray, distance: str | Distance 
     [5.0]
     """
     if callable(distance):
-        pairs = enumerate(zip(left, right, strict=True))
-        return np.array([_number(distance(a, b), place) for place, (a, b) in pairs], dtype=np.float64)
+        return np.array([_number(distance(a, b)) for a, b in zip(left, right, strict=True)], dtype=np.float64)
     # In blocks, as each copy that a formula makes would be as large as all vectors.
     blocks = [slice(i, i + _AT_ONCE) for i in range(0, len(left), _AT_ONCE)]
     far = np.concatenate([np.zeros(0), *(DISTANCES[distance](left[block], right[block]) for block in blocks)])
     if not np.isfinite(far).all():
-        raise ValueError(f"the {distance} distance {int(np.argmin(np.isfinite(far)))} is not finite: the vectors are too long")
+        raise ValueError(f"the {distance} distance of two vectors is not finite: they are too long")
     return far
 
 
-def _number(value: Any, place: int) -> float:
+def _number(value: Any) -> float:
     """What a function of two vectors gave, be it a number of Python, of numpy or of another library."""
     number = np.asarray(value)
     if number.ndim or number.dtype.kind not in "bfiu" or not np.isfinite(number):
-        raise ValueError(f"distance gave {value!r:.80} for pair {place}: must give a finite number")
+        raise ValueError(f"distance gave {value!r:.80}: must give a finite number")
     return float(number)
 
 

@@ -9,7 +9,6 @@ pass. What it does not know is a size: `max_chunk_size` does.
 
 from __future__ import annotations
 
-import math
 import operator
 import sys
 from bisect import bisect_right
@@ -49,6 +48,7 @@ AMOUNTS = {"percentile": 95.0, "standard_deviation": 3.0, "interquartile": 1.5, 
 """The types of threshold, and how much each takes unless told otherwise."""
 
 WINDOWS = ("mean", "sides", "text")
+_AT_ONCE = 8192  # sentences whose windows are in memory
 
 
 def window_means(vectors: np.ndarray, before: int, after: int) -> np.ndarray:
@@ -66,16 +66,20 @@ def window_means(vectors: np.ndarray, before: int, after: int) -> np.ndarray:
     [[1.3333333333333333], [4.0], [6.666666666666667]]
     """
     most = 1 + max(before, after)
-    total, weights = vectors * most, np.full((len(vectors), 1), most, dtype=vectors.dtype)
+    pull, weights = np.zeros_like(vectors), np.full((len(vectors), 1), most, dtype=vectors.dtype)
     for k in range(1, min(most, len(vectors))):
+        # How far each is from the one k before it: exactly 0 where a sentence is repeated, and so is the pull.
+        step = vectors[k:] - vectors[:-k]
+        step *= most - k
         if k <= before:
-            total[k:] += vectors[:-k] * (most - k)
+            pull[k:] -= step
             weights[k:] += most - k
         if k <= after:
-            total[:-k] += vectors[k:] * (most - k)
+            pull[:-k] += step
             weights[:-k] += most - k
-    total /= weights
-    return total
+    pull /= weights
+    pull += vectors
+    return pull
 
 
 def sentence_distances(
@@ -344,7 +348,15 @@ class SemanticChunker(Chunker):
             windows = embed_in_blocks(self._embeddings, [text[a:b] for a, b in self._windows(text, sentences)])
             return row_distances(windows[:-1], windows[1:], self._distance)
         vectors = embed_in_blocks(self._embeddings, [text[a:b] for a, b in sentences])
-        return sentence_distances(vectors, self._buffer, self._window, self._distance)
+        # Block by block, each with the neighbours of its edges, so that windows do not fill the memory.
+        reach, found = self._buffer, [np.zeros(0)]
+        at_once = max(_AT_ONCE, 2 * reach)
+        for i in range(0, len(vectors) - 1, at_once):
+            low = max(0, i - reach)
+            part = vectors[low : i + at_once + 1 + reach]
+            part = sentence_distances(part, reach, self._window, self._distance)
+            found.append(part[i - low :][:at_once])
+        return np.concatenate(found)
 
     def breaks(self, distances: np.ndarray) -> list[int]:
         """The places after which a chunk ends, before sizes have their say: places of distances, in order."""
@@ -355,7 +367,7 @@ class SemanticChunker(Chunker):
         if self._count:
             return sorted(largest_first(distances)[: self._count - 1].tolist())
         values, threshold = breakpoint_threshold(distances, self._kind, self._amount)
-        return np.flatnonzero(values > threshold + NOISE).tolist()
+        return np.flatnonzero(values > threshold + NOISE * max(1, abs(threshold))).tolist()
 
     def spans(self, text: str) -> list[Span]:
         """Where the chunks start and end, in order."""
@@ -391,31 +403,33 @@ class SemanticChunker(Chunker):
             ends = [edge - 1 for edge in edges[1:]]
         groups, first, k = [], 0, 0
         while k < len(ends):
-            if least and measure(first, ends[k]) < least:  # then the first break that leaves it long enough
-                k = min(last_that_fits(lambda i: measure(first, ends[i]), len(ends), k, least - 1) + 1, len(ends) - 1)  # noqa: B023
+            if least and measure(first, ends[k]) < least:
+                # Then the first break that leaves it long enough, or the end of the text.
+                short = last_that_fits(lambda i: measure(first, ends[i]), len(ends), k, least - 1)  # noqa: B023
+                k = min(short + 1, len(ends) - 1)
             groups.append((first, ends[k]))
             first, k = ends[k] + 1, k + 1
         if least and len(groups) > 1 and measure(*groups[-1]) < least:
             groups[-2:] = [(groups[-2][0], groups[-1][1])]
         return groups
+
     def _windows(self, text: str, sentences: Sequence[Span]) -> list[Span]:
         """Each sentence with its neighbours, fewer of them where the window would be longer than allowed, or read."""
         limit, count = getattr(self._embeddings, "max_tokens", None), getattr(self._embeddings, "count_tokens", None)
 
-        def fits(window: str) -> bool:
-            return self._length_function(window) <= self._chunk_size and (
-                not limit or not count or count(window) <= limit
-            )
+        def window(i: int, reach: int) -> Span:
+            return sentences[max(0, i - reach)][0], sentences[min(i + reach, len(sentences) - 1)][1]
 
-        windows = []
-        for i in range(len(sentences)):
-            reach = self._buffer
-            start, end = sentences[max(0, i - reach)][0], sentences[min(i + reach, len(sentences) - 1)][1]
-            while reach and not fits(text[start:end]):
-                reach -= 1
-                start, end = sentences[max(0, i - reach)][0], sentences[min(i + reach, len(sentences) - 1)][1]
-            windows.append((start, end))
-        return windows
+        def too_long(i: int, reach: int) -> bool:
+            start, end = window(i, reach)
+            words = text[start:end]
+            return self._length_function(words) > self._chunk_size or bool(limit and count and count(words) > limit)
+
+        most = min(self._buffer, len(sentences))
+        return [
+            window(i, last_that_fits(lambda reach: too_long(i, reach), most + 1, 0, 0))  # noqa: B023
+            for i in range(len(sentences))
+        ]
 
 
 def _check_buffer(value: Any) -> int:
@@ -433,8 +447,8 @@ def _check_amount(kind: Any, amount: Any) -> float:
     check_choice("breakpoint_threshold_type", kind, tuple(AMOUNTS))
     if amount is None:
         return AMOUNTS[kind]
-    most = 100 if kind in ("percentile", "gradient") else math.inf
-    if isinstance(amount, bool) or not isinstance(amount, Real) or not 0 <= amount <= most or math.isinf(amount):
+    most = 100 if kind in ("percentile", "gradient") else sys.float_info.max
+    if isinstance(amount, bool) or not isinstance(amount, Real) or not 0 <= amount <= most:
         rule = "from 0 to 100" if most == 100 else "of 0 or more"
         raise ValueError(f"breakpoint_threshold_amount={amount!r}: must be None or a number {rule} for {kind!r}")
     return float(amount)

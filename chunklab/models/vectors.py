@@ -134,8 +134,7 @@ def _numbers(vectors: Any, shape: tuple[int, int], dtype: type | None) -> np.nda
         if array.dtype.kind not in "fiubO" or array.shape != shape:
             raise TypeError(f"{array.dtype} of shape {array.shape}")
         with np.errstate(over="ignore"):
-            floats = np.float64 if array.dtype.kind == "O" else np.result_type(array, np.float32)
-            return array.astype(dtype or floats, copy=False)
+            return array.astype(dtype or (array.dtype if array.dtype.kind == "f" else np.float64), copy=False)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"asked for {shape[0]} vectors, got something else ({error})") from None
 
