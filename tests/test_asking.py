@@ -280,7 +280,7 @@ def test_a_bar_shows_a_long_run_and_can_be_turned_off():
     for environ, shown in (({}, True), ({"TQDM_DISABLE": "1"}, False)):
         clean = {name: value for name, value in os.environ.items() if name != "TQDM_DISABLE"}
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**clean, **environ})
-        assert ("asking" in done.stderr and "/6" in done.stderr) == shown and done.stdout == ""
+        assert ("asking" in done.stderr) == shown and done.stdout == ""
 
 
 # A server of OpenAI's kind.

@@ -83,6 +83,12 @@ def test_a_statement_from_what_was_not_shown_is_refused(numbers):
     assert "numbers 1 to 2" in chunks[0].metadata["fallback"]
 
 
+def test_a_copy_of_many_sentences_is_no_statement():
+    text = " ".join(f"Sentence {n} is here." for n in range(1, 7))
+    chunks = PropositionChunker(states(([1, 2, 3, 4, 5], text), ([6], "Six is here."))).chunk(text, "d")
+    assert [c.text for c in chunks] == [f"Sentence {n} is here." for n in range(1, 6)] + ["Six is here."]
+
+
 def test_api_01_statements_without_numbers_are_tied_to_what_they_are_like():
     said = 'Sure! Here is it:\n```json\n{"propositions": ["The pump weighs 4 kg.", "The pump ships on Monday."]}\n```\nHope it helps'
     chunks = PropositionChunker(answers(said)).chunk(PUMP, "d")

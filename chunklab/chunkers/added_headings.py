@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import BaseModel
@@ -135,7 +136,7 @@ def _plan(text: str) -> Plan:
     windows, asked = list(pack(text, paragraphs, WINDOW)), []
     for first, last in windows:
         shown = [text[a:b] for a, b in paragraphs[first : last + 1]]
-        check = lambda answer, count=len(shown): titles_of(answer, count)  # noqa: E731
+        check = partial(titles_of, shown=len(shown))
         asked.append(question(PROMPT, numbered(shown), Headings, check))
     answers = yield asked
     titles, failed = {}, []

@@ -129,9 +129,16 @@ def read_label(answer: Label) -> tuple[str, str]:
 
 
 def short(text: str) -> str:
-    """A text in one line, without what goes beyond its first 200 characters."""
+    """A text in one line; of a long one, its first words.
+
+    >>> short(" Food,\\n and drink "), len(short("word " * 99))
+    ('Food, and drink', 195)
+    """
     line = " ".join(text.split())
-    return line[: hard_cut(line, 0, _LONGEST)]
+    if len(line) <= _LONGEST:
+        return line
+    head = line[: hard_cut(line, 0, _LONGEST - 1)]
+    return (head.rpartition(" ")[0] or head) + "…"
 
 
 class AgenticChunker(AskingChunker):
@@ -153,7 +160,7 @@ class AgenticChunker(AskingChunker):
 
     >>> from langchain_core.language_models import FakeListChatModel
     >>> label = '{"title": "Pumps", "summary": "What the pump is like."}'
-    >>> found = '{"propositions": [{"sentences": [1], "text": "The pump is new."}, {"sentences": [2], "text": "The pump hums."}]}'
+    >>> found = '[{"sentences": [1], "text": "The pump is new."}, {"sentences": [2], "text": "The pump hums."}]'
     >>> chunker = AgenticChunker(FakeListChatModel(responses=[found, label, '{"chunk": 1}', label]))
     >>> [(chunk.metadata["title"], chunk.text) for chunk in chunker.chunk("The pump is new. It hums.")]
     [('Pumps', 'The pump is new. The pump hums.')]
@@ -192,9 +199,16 @@ def pieces_of(groups: Sequence[Group]) -> list[Piece]:
     pieces = []
     for group in groups:
         statements = sorted(group.statements, key=lambda chunk: (chunk.start, chunk.end))
-        spans: list[Span] = sorted({tuple(span) for one in statements for span in one.metadata.get("spans", [(one.start, one.end)])})
+        spans: list[Span] = sorted(
+            {tuple(span) for one in statements for span in one.metadata.get("spans", [(one.start, one.end)])}
+        )
         texts = [statement.text for statement in statements]
-        metadata: dict[str, Any] = {"title": group.title, "summary": group.summary, "spans": spans, "propositions": texts}
+        metadata: dict[str, Any] = {
+            "title": group.title,
+            "summary": group.summary,
+            "spans": spans,
+            "propositions": texts,
+        }
         if missing := [word for one in statements for word in one.metadata.get("unsupported", [])]:
             metadata["unsupported"] = list(dict.fromkeys(missing))
         reasons = [one.metadata["fallback"] for one in statements if "fallback" in one.metadata] + group.reasons
@@ -213,5 +227,7 @@ def check_chunks(name: str, chunks: Any) -> list[Chunk]:
         if not isinstance(chunk, Chunk):
             raise ValueError(f"{name}[{place}]={chunk!r:.80}: must be a Chunk")
         if chunk.document != chunks[0].document:
-            raise ValueError(f"{name}[{place}] is of document {chunk.document!r}: must be {chunks[0].document!r}, as the first")
+            raise ValueError(
+                f"{name}[{place}] is of document {chunk.document!r}: must be {chunks[0].document!r}, as the first"
+            )
     return chunks

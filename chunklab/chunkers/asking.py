@@ -64,7 +64,9 @@ class LLMError(RuntimeError):
 
 def check_llm(llm: Any) -> None:
     """Raise ValueError unless it is a chat model."""
-    if not (callable(getattr(llm, "invoke", None)) and callable(getattr(llm, "ainvoke", None))) or isinstance(llm, type):
+    if not (callable(getattr(llm, "invoke", None)) and callable(getattr(llm, "ainvoke", None))) or isinstance(
+        llm, type
+    ):
         raise ValueError(
             f"llm={llm!r:.80}: must be a chat model of LangChain, such as chunklab.chat() or ChatOpenAI(…)"
         )
@@ -218,8 +220,8 @@ class _Progress:
             self.result = stop.value
             if self._unusable:
                 warnings.warn(
-                    f"{self._unusable} of {self._asked} questions got no answer that could be used, asked {TRIES} times "
-                    f"each: there, chunks are made without the model, and say so in their metadata as \"fallback\" "
+                    f"{self._unusable} of {self._asked} questions got no answer that could be used, asked {TRIES} "
+                    f'times each: there, chunks are made without the model, and say so in their metadata as "fallback" '
                     f"(such as: {self._problem})",
                     stacklevel=4,
                 )

@@ -70,8 +70,8 @@ def read_margin(reply: Reply) -> float:
     """The margin in a reply; raises Unusable where neither word is in it, LLMError where no model could give one."""
     if not reply.likely:
         raise LLMError(
-            "the model gave no log-probabilities: KeepOrSplitChunker needs them. Give it chunklab.chat(), or a model of "
-            "OpenAI or of a server of your own that knows `logprobs`; or take LLMChunker, which needs none"
+            "the model gave no log-probabilities: KeepOrSplitChunker needs them. Give it chunklab.chat(), a model "
+            "of OpenAI, or one of a server of your own that knows `logprobs`; or take LLMChunker, which needs none"
         )
     margin = split_margin(reply.likely)
     if margin is None:

@@ -1,15 +1,16 @@
 """LLM chunking: a language model names the sentences with which a new subject begins.
 
-For texts that only reading divides: interviews, letters, minutes. The model sees numbered sentences, a window of them at
-a time, and answers with numbers, never with text, so that nothing can be lost or invented (after RAG4p's semantic
+For texts that only reading divides: interviews, letters, minutes. The model sees numbered sentences, a window of them
+at a time, and answers with numbers, never with text, so that nothing can be lost or invented (after RAG4p's semantic
 splitter, whose chunks are the model's own words). Windows do not depend on each other and can be asked about at once.
 What the numbers leave too long is cut at sentences; where the model gives no usable answer, that is all there is. Cost:
-each sentence is read once, and a few of them twice: about 400 calls a megabyte, most of whose tokens are read.
+each sentence is read once, and a few of them twice: about 350 calls a megabyte, whose answers are short.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -61,11 +62,11 @@ def shown_sentences(text: str, size: int = LONGEST) -> list[Span]:
     return mend_torn(text, pieces, most, len)
 
 
-def named_starts(starts: Sequence[int], shown: int, before: int = 0) -> list[int]:
+def named_starts(answer: Starts, shown: int, before: int = 0) -> list[int]:
     """The numbers among an answer that say something, from 0.
 
     Args:
-        starts: what the model named, from 1.
+        answer: what the model named, from 1.
         shown: how many sentences it was shown.
         before: how many of them were only shown for what follows.
 
@@ -75,11 +76,11 @@ def named_starts(starts: Sequence[int], shown: int, before: int = 0) -> list[int
     Raises:
         Unusable: none of the numbers was shown, or all of them are named.
 
-    >>> named_starts([1, 4, 4, 99], shown=6)
+    >>> named_starts(Starts(starts=[1, 4, 4, 99]), shown=6)
     [3]
     """
-    seen = {number for number in starts if 1 <= number <= shown}
-    if starts and not seen:
+    seen = {number for number in answer.starts if 1 <= number <= shown}
+    if answer.starts and not seen:
         raise Unusable(f"starts: the sentences have the numbers 1 to {shown}")
     first = max(1, before)  # the first of all begins in any case
     if shown - first > 2 and seen >= set(range(first + 1, shown + 1)):
@@ -139,11 +140,8 @@ class LLMChunker(AskingChunker):
         windows = [window for window in windows if window[1] > window[2]]  # one sentence alone is no question
         asked = []
         for first, last, left in windows:
-            shown, before = [text[a:b] for a, b in sentences[left : last + 1]], first - left
-
-            def check(answer: Starts, count: int = len(shown), before: int = before) -> list[int]:
-                return named_starts(answer.starts, count, before)
-
+            shown = [text[a:b] for a, b in sentences[left : last + 1]]
+            check = partial(named_starts, shown=len(shown), before=first - left)
             asked.append(question(PROMPT, numbered(shown), Starts, check))
         answers = yield asked
         starts, failed = [], []

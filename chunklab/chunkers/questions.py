@@ -1,10 +1,10 @@
 """Questions to a language model, and what it answered.
 
-A question is what is to be done, the data that it is to be done with, and the schema of the answer. The data are JSON, in
-which a document's sentences are strings with numbers: no text can close its string, and so pass for an instruction. A
-server that knows schemas holds to one; others wrap their JSON in a fence or in words, stop in the middle, refuse, or
-answer with something else. Here the JSON is found, if there is some, and checked with pydantic; what cannot be used says
-why, so that the model can be told. Cost: none to speak of.
+A question is what is to be done, the data that it is to be done with, and the schema of the answer. The data are JSON,
+in which a document's sentences are strings with numbers: no text can close its string, and so pass for an instruction.
+A server that knows schemas holds to one; others wrap their JSON in a fence or in words, stop in the middle, refuse, or
+answer with something else. Here the JSON is found, if there is some, and checked with pydantic; what cannot be used
+says why, so that the model can be told. Cost: none to speak of.
 """
 
 from __future__ import annotations
