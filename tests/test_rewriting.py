@@ -224,14 +224,14 @@ def test_what_are_no_chunks_of_one_document_is_refused(value):
 
 
 def contexts(words):
-    return json.dumps({"context": f" On {json.loads(words.split('human: ')[1])['chunk'][:5]!r},\n of the text. "})
+    return json.dumps({"document": " The\n text. ", "topic": json.loads(words.split("human: ")[1])["chunk"][:5]})
 
 
 def test_a_line_of_context_stands_before_each_chunk():
     chunks = RecursiveChunker(25).chunk(FOUR, "d")
     made = add_context(chunks, FOUR, FakeLLM(says=contexts))
     for c, old in zip(made, chunks, strict=True):
-        assert c.text == f"On {old.text[:5]!r}, of the text.\n{old.text}" and c.text == c.metadata["added"] + FOUR[c.start : c.end]
+        assert c.text == f"The text: {old.text[:5].strip(' .')}\n{old.text}" and c.text == c.metadata["added"] + FOUR[c.start : c.end]
         assert (c.start, c.end, c.id, c.index, c.total) == (old.start, old.end, old.id, old.index, old.total) and old.metadata == {}
     assert asyncio.run(aadd_context(chunks, FOUR, FakeLLM(says=contexts))) == made
     assert add_context([], FOUR, FakeLLM()) == []
@@ -240,12 +240,12 @@ def test_a_line_of_context_stands_before_each_chunk():
 def test_it_stands_before_a_continuation_heading():
     text = "# Cats\n\nThey purr. They sleep all day.\n\nThey dream of mice."
     chunks = HeadingChunker(3, 8, 8).chunk(text)
-    made = add_context(chunks, text, answers('{"context": "C."}'))
-    assert [c.text for c in made] == [f"C.\n{c.text}" for c in chunks]
+    made = add_context(chunks, text, answers('{"document": "D", "topic": "T"}'))
+    assert [c.text for c in made] == [f"D: T\n{c.text}" for c in chunks]
     assert all(c.text == c.metadata["added"] + text[c.start : c.end] for c in made)
 
 
-@pytest.mark.parametrize("said", ["", "sorry", '{"context": " \\n"}', "{}"])
+@pytest.mark.parametrize("said", ["", "sorry", '{"document": " \\n", "topic": "x"}', "{}"])
 def test_without_an_answer_a_chunk_stays_as_it_is_and_says_so(said):
     chunks = RecursiveChunker(25).chunk(FOUR)
     made = add_context(chunks, FOUR, answers(said))
