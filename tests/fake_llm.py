@@ -15,7 +15,7 @@ GARBAGE = [
     '{"starts": [1, 2', '{"starts": "all"}', '{"starts": [1e999, -1]}', '{"starts": [NaN]}', '{"first": -3}', '{"first": 1}', '{"first": null}',
     '{"first": 99999999999999999999999999}', '{"first": ' + "9" * 5000 + "}", '```json\n{"starts": [2], "first": 2}\n```', "\ud800 {\ud800}", "[" * 100_000,
     '{"propositions": ["A.", "B."]}', '{"propositions": [{"sentences": [0, 77], "text": "No."}]}', '{"propositions": [{"sentences": [1], "text": "  "}]}',
-    '{"chunk": 7}', '{"title": "", "summary": ""}', '{"document": "\\n", "topic": "."}', '{"headings": [{"paragraph": 1, "title": "##"}]}', "<think>[2]</think> {\"starts\": [3]} and so on",
+    '{"chunk": 7}', '{"title": "", "summary": ""}', '{"document_title": "\\n", "chunk_title": "."}', '{"headings": [{"paragraph": 1, "title": "##"}]}', "<think>[2]</think> {\"starts\": [3]} and so on",
 ]  # fmt: skip
 
 

@@ -16,7 +16,8 @@ from pydantic import BaseModel
 from chunklab import LLMChunker, LLMError, PropositionChunker
 from chunklab.chunkers import asking
 from chunklab.chunkers.asking import Asker
-from chunklab.chunkers.questions import Reply, Unusable, numbered, parse, question
+from chunklab.chunkers.questions import Line, Reply, Unusable, numbered, parse, question
+from chunklab.chunkers.questions import Numbers as Numbered
 from chunklab.models.recordings import NotRecordedError
 
 
@@ -335,3 +336,14 @@ def test_what_is_no_model_is_refused(llm):
     for make in (LLMChunker, PropositionChunker):
         with pytest.raises(ValueError, match="llm=.*must be a chat model of LangChain"):
             make(llm)
+
+
+def test_bounds_for_small_models_reach_the_server_and_refuse_no_answer():
+    class Titled(BaseModel):
+        title: Line
+        numbers: Numbered
+
+    sent = question("", "", Titled).options["response_format"]["json_schema"]["schema"]["properties"]
+    assert sent["title"]["pattern"] == '^[^"\\\\\\n]{1,200}$' and sent["numbers"]["maxItems"] == 50
+    long = {"title": 'A "long"\ntitle ' * 99, "numbers": list(range(99))}
+    assert parse(Reply(json.dumps(long)), Titled).model_dump() == long

@@ -224,7 +224,7 @@ def test_what_are_no_chunks_of_one_document_is_refused(value):
 
 
 def contexts(words):
-    return json.dumps({"document": " The\n text. ", "topic": json.loads(words.split("human: ")[1])["chunk"][:5]})
+    return json.dumps({"document_title": " The\n text. ", "chunk_title": json.loads(words.split("human: ")[1])["chunk"][:5]})
 
 
 def test_a_line_of_context_stands_before_each_chunk():
@@ -240,12 +240,12 @@ def test_a_line_of_context_stands_before_each_chunk():
 def test_it_stands_before_a_continuation_heading():
     text = "# Cats\n\nThey purr. They sleep all day.\n\nThey dream of mice."
     chunks = HeadingChunker(3, 8, 8).chunk(text)
-    made = add_context(chunks, text, answers('{"document": "D", "topic": "T"}'))
+    made = add_context(chunks, text, answers('{"document_title": "D", "chunk_title": "T"}'))
     assert [c.text for c in made] == [f"D: T\n{c.text}" for c in chunks]
     assert all(c.text == c.metadata["added"] + text[c.start : c.end] for c in made)
 
 
-@pytest.mark.parametrize("said", ["", "sorry", '{"document": " \\n", "topic": "x"}', "{}"])
+@pytest.mark.parametrize("said", ["", "sorry", '{"document_title": " \\n", "chunk_title": "x"}', "{}"])
 def test_without_an_answer_a_chunk_stays_as_it_is_and_says_so(said):
     chunks = RecursiveChunker(25).chunk(FOUR)
     made = add_context(chunks, FOUR, answers(said))

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from chunklab.chunk import BOM, Chunk, Span, check_text, hard_cut, trim
 from chunklab.chunkers.asking import Asker, Plan, unfinished
 from chunklab.chunkers.lumber import numbered_paragraphs
-from chunklab.chunkers.questions import Unusable, numbered, question
+from chunklab.chunkers.questions import Line, Unusable, numbered, question
 from chunklab.chunkers.sentence import pack
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Heading(BaseModel):
     """A title, and the number of the paragraph that it stands before."""
 
     paragraph: int
-    title: str
+    title: Line
 
 
 class Headings(BaseModel):

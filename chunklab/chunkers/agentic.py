@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from chunklab.chunk import Chunk, Span, hard_cut
 from chunklab.chunkers.asking import AskingChunker, Piece, Plan, chunks_of
 from chunklab.chunkers.propositions import PropositionChunker
-from chunklab.chunkers.questions import Unusable, as_json, question
+from chunklab.chunkers.questions import Line, Unusable, as_json, question
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -54,8 +54,8 @@ class Choice(BaseModel):
 class Label(BaseModel):
     """What a chunk is about."""
 
-    title: str
-    summary: str
+    title: Line
+    summary: Line
 
 
 @dataclass

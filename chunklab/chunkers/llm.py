@@ -20,7 +20,7 @@ from chunklab.chunk import Span, check_size
 from chunklab.chunkers.asking import AskingChunker, Piece, Plan
 from chunklab.chunkers.boundaries import sentence_spans
 from chunklab.chunkers.distances import LONGEST, units
-from chunklab.chunkers.questions import Unusable, numbered, question
+from chunklab.chunkers.questions import Numbers, Unusable, numbered, question
 from chunklab.chunkers.sentence import fitting_pieces, mend_torn, pack, packed_spans
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ BEFORE = 2
 class Starts(BaseModel):
     """The answer."""
 
-    starts: list[int]
+    starts: Numbers
 
 
 def shown_sentences(text: str, size: int = LONGEST) -> list[Span]:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, BeforeValidator
 from chunklab.chunk import Span, is_blank
 from chunklab.chunkers.asking import AskingChunker, Piece, Plan
 from chunklab.chunkers.llm import shown_sentences
-from chunklab.chunkers.questions import Unusable, as_json, numbered, question
+from chunklab.chunkers.questions import Line, Numbers, Unusable, as_json, numbered, question
 from chunklab.chunkers.sentence import pack
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ _LIGHT = frozenset(  # words that a rewritten sentence may need, and that say no
 class Proposition(BaseModel):
     """A statement, and the numbers of the sentences that it comes from."""
 
-    sentences: list[int]
-    text: str
+    sentences: Numbers
+    text: Line
 
 
 def _bare(value: Any) -> Any:

@@ -13,9 +13,9 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from chunklab.models.tokens import well_formed
 
@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
 AGAIN = "That cannot be used: {problem}. Answer again, with nothing but the JSON."
+
+# A small model may repeat itself until it is cut off. These reach a server that holds to schemas, and nobody else: an
+# answer that is longer is an answer all the same.
+Line = Annotated[str, Field(json_schema_extra={"pattern": '^[^"\\\\\\n]{1,200}$'})]
+"""A text of one line, and not a long one."""
+
+Numbers = Annotated[list[int], Field(json_schema_extra={"maxItems": 50})]
+"""A list of numbers, and not a long one."""
 
 _OPENING = re.compile(r"[{\[]")
 _LOOKS = 50  # for JSON in one reply; each may read to its end, so there is a bound to them
