@@ -28,6 +28,7 @@ _WHERE = {
     "evaluation": ["Scoreboard", "precision_omega", "span_scores"],
     "figures": ["plot_hits", "plot_scores", "plot_sizes", "plot_sweep", "plot_windows"],
     "models.embeddings": ["embeddings"],
+    "models.llm": ["chat", "written_by"],
     "models.late": ["late_embeddings"],
     "models.tokens": ["tokens"],
     "multi_vector": ["MultiVectorIndex"],

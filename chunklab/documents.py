@@ -16,6 +16,7 @@ import time
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -106,21 +107,22 @@ def read_document(
     stays = _Filter(_patterns(filters))
     steps = _steps(clean)
     _check_range(start, end, as_range)
-
-    def taken(count: int) -> range:
-        places = range(start - 1, min(end, count)) if as_range else range(start, count - end)
-        if count and not places:
-            unit = _UNITS.get(kind, "lines")
-            raise DocumentError(f"has {count:,} {unit}, and start={start}, end={end} leaves none of them")
-        return places
-
     name, file = _located(path, base)
     try:
         kind = _format(file, Path(path).suffix.lower())
+        taken = partial(_taken, start=start, end=end, as_range=as_range, unit=_UNITS.get(kind, "lines"))
         text, metadata = _READERS[kind](_bytes(file), taken, stays, steps)
     except DocumentError as error:
         raise DocumentError(f"{name} {error}") from error.__cause__
     return Document(name, text, {"source": name, "format": kind} | metadata)
+
+
+def _taken(count: int, start: int, end: int, as_range: bool, unit: str) -> range:
+    """Which of so many elements are taken."""
+    places = range(start - 1, min(end, count)) if as_range else range(start, count - end)
+    if count and not places:
+        raise DocumentError(f"has {count:,} {unit}, and start={start}, end={end} leaves none of them")
+    return places
 
 
 # Arguments.

@@ -13,7 +13,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,72 +24,13 @@ from chunklab.corpus import Question, load_corpus, load_questions
 from chunklab.counting import counted
 from chunklab.metrics import Places, Scores, bootstrap, merged, precision_omega, published_spans, span_scores, spans_of
 from chunklab.retrieval import ChunkIndex, Hit, model_name, query_vectors
+from chunklab.rows import METRICS, Difference, Row, as_html, shown_gain, shown_row
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Difference", "Row", "Scoreboard", "Scores", "precision_omega", "published_spans", "span_scores"]
 _NOISE = 1e-9  # percentage points: less is the rounding of floats, no change
-METRICS = ("recall", "precision", "iou")
-_CELL = "white-space:nowrap;padding:.3em .4em;font-size:12px"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Row:
-    """One method on the scoreboard.
-
-    Attributes:
-        name: the method, as the lesson calls it.
-        note: a remark beside it, or "".
-        sizes: characters of each chunk.
-        scores: for recall, precision, iou and omega, one number a question, from 0 to 1.
-        tokens: tokens (cl100k) retrieved, one number a question.
-        cut: gold spans that no chunk contains whole, one number a question.
-        hits: what was retrieved, one list a question.
-        truncated: chunks that are longer than the model reads.
-        embedded: texts embedded, by the method and for the index.
-        llm_calls: calls of a language model, by the method.
-        seconds: time for chunking, embedding and indexing; little where the cache has the vectors.
-    """
-
-    name: str
-    note: str
-    sizes: np.ndarray
-    scores: dict[str, np.ndarray]
-    tokens: np.ndarray
-    cut: np.ndarray
-    hits: list[list[Hit]]
-    truncated: int
-    embedded: int
-    llm_calls: int
-    seconds: float
-
-    def __repr__(self) -> str:
-        shares = ", ".join(f"{metric} {100 * self.scores[metric].mean():.1f}" for metric in (*METRICS, "omega"))
-        return f"{self.name}: {len(self.sizes)} chunks, {shares} %"
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """What one method gains over another on the same questions, in percentage points, with its 95 % interval."""
-
-    one: str
-    other: str
-    metric: str
-    mean: float
-    low: float
-    high: float
-    higher: tuple[str, ...]
-    lower: tuple[str, ...]
-    questions: int
-
-    def __repr__(self) -> str:
-        verdict = "" if self.low <= 0 <= self.high else "; the interval leaves out 0"
-        return (
-            f"{self.metric}, {self.one} minus {self.other}: {self.mean:+.1f} points "
-            f"[{self.low:+.1f}, {self.high:+.1f}]; higher in {len(self.higher)} of {self.questions} questions, "
-            f"lower in {len(self.lower)}{verdict}"
-        )
 
 
 class Scoreboard:
@@ -290,30 +231,18 @@ class Scoreboard:
         check_choice("metric", metric, (*METRICS, "omega"))
         frame = self.frame(by)
         if by is None or not self.rows:
-            lines = [self._line(name, numbers, seconds) for name, numbers in frame.iterrows()]
-            table = pd.DataFrame(lines, index=frame.index)
+            golds = sum(len(question.spans) for question in self.questions)
+            lines = [shown_row(self.rows[name], numbers, golds, seconds) for name, numbers in frame.iterrows()]
+            said = {
+                "too long": any(r.truncated for r in self.rows.values()),
+                "note": any(r.note for r in self.rows.values()),
+            }
+            unsaid = [column for column, needed in said.items() if not needed]
+            table = pd.DataFrame(lines, index=frame.index).drop(columns=unsaid, errors="ignore")
             return table.rename_axis(columns=f"{len(self.questions)} questions, k = {self.k}")
         titles = {group: f"{group} ({len(places)})" for group, places in self._groups(by).items()}
         wide = frame[metric].unstack(by).loc[list(self.rows), list(titles)]
         return wide.map("{:.1f}".format).rename(columns=titles).rename_axis(columns=f"{metric} %")
-
-    def _line(self, name: str, numbers: pd.Series, seconds: bool) -> dict[str, str]:
-        """One row's numbers as a lesson shows them."""
-        line = {"chunks": f"{numbers['chunks']:.0f}", "size": f"{numbers['size']:.0f} ± {numbers['size_sd']:.0f}"}
-        for metric, title in zip(METRICS, ("recall", "precision", "IoU"), strict=True):
-            low, high = numbers[f"{metric}_low"], numbers[f"{metric}_high"]
-            line[f"{title} %"] = f"{numbers[metric]:.1f} [{low:.1f}, {high:.1f}]"
-        line["omega %"] = f"{numbers['omega']:.1f}"
-        line["gold cut"] = f"{numbers['cut']:.0f} of {sum(len(q.spans) for q in self.questions)}"
-        line["tokens"] = f"{numbers['tokens']:.0f}"
-        line |= {"embedded": f"{numbers['embedded']:.0f}", "LLM calls": f"{numbers['llm_calls']:.0f}"}
-        if seconds:
-            line["seconds"] = f"{numbers['seconds']:.1f}"
-        if any(row.truncated for row in self.rows.values()):
-            line["too long"] = f"{numbers['truncated']:.0f}"
-        if any(row.note for row in self.rows.values()):
-            line["note"] = self.rows[name].note
-        return line
 
     def compare(self, one: str, other: str, metric: str = "recall") -> Difference:
         """What a method gains over another, question by question.
@@ -329,10 +258,7 @@ class Scoreboard:
         Raises:
             ValueError: a row or metric that is not there.
         """
-        check_choice("one", one, list(self.rows))
-        check_choice("other", other, list(self.rows))
-        check_choice("metric", metric, (*METRICS, "omega"))
-        gains = 100 * (self.rows[one].scores[metric] - self.rows[other].scores[metric])
+        gains = self._gains(one, other, metric)
         low, high = bootstrap(gains)
         ids = np.array([question.id for question in self.questions])
         higher, lower = tuple(ids[gains > _NOISE].tolist()), tuple(ids[gains < -_NOISE].tolist())
@@ -359,26 +285,24 @@ class Scoreboard:
         check_choice("by", by, (None, "kind", "document"))
         lines = {}
         for one, other in pairs:
-            self.compare(one, other, metric)
-            gains = 100 * (self.rows[one].scores[metric] - self.rows[other].scores[metric])
+            gains = self._gains(one, other, metric)
             line = lines[f"{one} minus {other}"] = {}
             for group, places in self._groups(by).items():
-                values = (gains[places].mean(), *bootstrap(gains[places]))
-                # No "-0.0", which rounding would give.
-                shown = "{:+.1f} [{:+.1f}, {:+.1f}]".format(*(round(value, 1) + 0.0 for value in values))
-                line[f"{group or 'all'} ({len(places)})"] = shown
+                line[f"{group or 'all'} ({len(places)})"] = shown_gain(gains[places].mean(), *bootstrap(gains[places]))
         return pd.DataFrame(lines).T.rename_axis(columns=f"{metric}, points")
+
+    def _gains(self, one: str, other: str, metric: str) -> np.ndarray:
+        """What one row has more than another, in percentage points a question."""
+        check_choice("one", one, list(self.rows))
+        check_choice("other", other, list(self.rows))
+        check_choice("metric", metric, (*METRICS, "omega"))
+        return 100 * (self.rows[one].scores[metric] - self.rows[other].scores[metric])
 
     def __repr__(self) -> str:
         return self.table().to_string()
 
     def _repr_html_(self) -> str:
-        table = self.table()
-        page = table.rename_axis(index=None, columns=None).to_html(border=0)
-        # On one line each: an interval that breaks is hard to read.
-        page = page.replace("<td>", f'<td style="{_CELL}">').replace("<th>", f'<th style="{_CELL}">')
-        caption = f'<caption style="caption-side:bottom;text-align:left">{table.columns.name}</caption>'
-        return f'<div style="overflow-x:auto">{page.replace("<thead>", caption + "<thead>")}</div>'
+        return as_html(self.table())
 
 
 def _checked_documents(documents: Any) -> dict[str, str]:

@@ -16,9 +16,7 @@ from typing import Any
 from chunklab.chunk import Chunker
 from chunklab.chunkers.paragraph import BLANK_LINE, ParagraphChunker, check_separator
 from chunklab.chunkers.recursive import RAG_ME_UP_SEPARATORS, RecursiveChunker
-
-THRESHOLDS = ("percentile", "standard_deviation", "interquartile", "gradient")
-_PERCENTILES = ("percentile", "gradient")
+from chunklab.chunkers.semantic import AMOUNTS, PERCENTILES, SemanticChunker
 
 
 def chunker_from_env(environ: Mapping[str, Any] = os.environ, embeddings: Any = None) -> Chunker:
@@ -98,17 +96,11 @@ def _paragraph(environ: Mapping[str, Any]) -> ParagraphChunker:
     return ParagraphChunker(size, separator)
 
 
-def _semantic(environ: Mapping[str, Any], embeddings: Any) -> Chunker:
-    kind = _choice(environ, "semantic_chunker_breakpoint_threshold_type", THRESHOLDS)
-    most = 100 if kind in _PERCENTILES else math.inf
+def _semantic(environ: Mapping[str, Any], embeddings: Any) -> SemanticChunker:
+    kind = _choice(environ, "semantic_chunker_breakpoint_threshold_type", tuple(AMOUNTS))
+    most = 100 if kind in PERCENTILES else math.inf
     amount = _number(environ, "semantic_chunker_breakpoint_threshold_amount", most)
     count = _whole(environ, "semantic_chunker_number_of_chunks", None)
-    try:
-        from chunklab.chunkers.semantic import SemanticChunker
-    except ModuleNotFoundError as error:
-        if error.name != "chunklab.chunkers.semantic":
-            raise
-        raise ValueError("splitter='SemanticChunker': this version of chunklab does not have it yet") from error
     if embeddings is None:
         raise ValueError("embeddings=None: the SemanticChunker needs some, such as chunklab.embeddings()")
     return SemanticChunker(

@@ -20,6 +20,7 @@ import pytest
 
 import chunklab
 from chunklab import __main__ as cli
+from chunklab import chunk_files
 
 
 @pytest.mark.parametrize("version", [(3, 11), (3, 12), (3, 13)])
@@ -192,7 +193,7 @@ def test_a_pattern_is_for_files_and_a_name_with_a_bracket_for_itself(notes, caps
     assert [row["text"] for row in rows(chunk(capsys, "notes/x[1].txt", "--format", "jsonl").out)] == ["Bracket."]
 
 
-@pytest.mark.parametrize("method", cli.METHODS)
+@pytest.mark.parametrize("method", chunk_files.METHODS)
 def test_every_method_cuts(notes, capsys, method):
     out = chunk(capsys, "notes/tide.py", "--method", method, "--size", "20", "--format", "jsonl").out
     text = (notes / "tide.py").read_text(encoding="utf-8")
@@ -200,7 +201,7 @@ def test_every_method_cuts(notes, capsys, method):
     assert chunk(capsys, "notes/tide.py", "--method", method).out.startswith("--- notes/tide.py_0 [0:")
 
 
-@pytest.mark.parametrize("method", cli.METHODS)
+@pytest.mark.parametrize("method", chunk_files.METHODS)
 @pytest.mark.parametrize("size", ["1", "5", "9" * 18])
 def test_every_method_takes_every_size_alone(notes, capsys, method, size):
     out = chunk(capsys, "notes/tide.py", "--method", method, "--size", size, "--format", "jsonl").out
@@ -285,7 +286,7 @@ def test_an_output_that_is_a_link_stays_one(notes, capsys, form):
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 @pytest.mark.parametrize("output", ["notes", "", "."])
 def test_an_output_that_is_a_folder_is_refused_before_any_work(notes, capsys, monkeypatch, form, output):
-    monkeypatch.setattr(cli, "cut", lambda *_: pytest.fail("it was cut"))
+    monkeypatch.setattr(chunk_files, "cut", lambda *_: pytest.fail("it was cut"))
     got = chunk(capsys, "notes", "--format", form, "--output", output, code=1)
     assert re.fullmatch(r"chunklab: --output \S+ is a folder: give the name of a file\n", got.err)
 
@@ -392,7 +393,7 @@ def test_wrong_options_are_errors_before_any_file_is_read(notes, capsys, argumen
 def test_a_folder_gives_all_that_can_be_read():
     from chunklab import documents
 
-    assert set(cli.ENDINGS) == set(documents._FORMATS)
+    assert set(chunk_files.ENDINGS) == set(documents._FORMATS)
 
 
 def run(notes, *arguments, **more):

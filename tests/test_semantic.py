@@ -15,7 +15,8 @@ from langchain_core.embeddings import Embeddings
 from chunklab import SemanticChunker, SemanticWindowChunker, chunker_from_env, embeddings, load_benchmark, load_corpus, load_novel, tokens
 from chunklab.chunkers.distances import row_distances
 from chunklab.chunkers.langchain_semantic import langchain_threshold
-from chunklab.chunkers.semantic import AMOUNTS, breakpoint_threshold, largest_first, sentence_distances, tame, window_means
+from chunklab.chunkers.semantic import AMOUNTS, breakpoint_threshold, sentence_distances, window_means
+from chunklab.chunkers.sizes import largest_first, tame
 
 TYPES = pytest.mark.parametrize("kind", AMOUNTS)
 

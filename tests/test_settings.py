@@ -2,13 +2,12 @@
 
 import os
 import re
-import sys
-from types import ModuleType
 
 import pytest
 from dotenv import dotenv_values, load_dotenv
 
 from chunklab import ParagraphChunker, RecursiveChunker, chunker_from_env, load_corpus
+from chunklab import settings as settings_module
 from chunklab.chunkers.recursive import RAG_ME_UP_SEPARATORS
 
 TEXT = load_corpus()["leaflet.txt"]
@@ -34,9 +33,7 @@ def semantic(monkeypatch):
         def __init__(self, embeddings, **settings):
             self.embeddings, self.settings = embeddings, settings
 
-    module = ModuleType("chunklab.chunkers.semantic")
-    module.SemanticChunker = SemanticChunker
-    monkeypatch.setitem(sys.modules, "chunklab.chunkers.semantic", module)
+    monkeypatch.setattr(settings_module, "SemanticChunker", SemanticChunker)
     return SemanticChunker
 
 
@@ -160,12 +157,6 @@ def test_what_rag_me_up_leaves_a_text_is_a_number_or_none(semantic, settings, gi
 def test_a_semantic_chunker_needs_embeddings(semantic):
     with pytest.raises(ValueError, match=r"embeddings=None: .* such as chunklab.embeddings\(\)"):
         chunker_from_env(SEMANTIC)
-
-
-def test_a_semantic_chunker_that_is_missing_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "chunklab.chunkers.semantic", None)
-    with pytest.raises(ValueError, match="splitter='SemanticChunker': this version of chunklab does not have it yet"):
-        chunker_from_env(SEMANTIC, object())
 
 
 WHOLE = "must be a whole number of 1 or more"

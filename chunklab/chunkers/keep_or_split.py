@@ -21,8 +21,8 @@ from chunklab.chunk import Span, check_size, check_text
 from chunklab.chunkers.asking import AskingChunker, LLMError, Piece, Plan
 from chunklab.chunkers.llm import shown_sentences, with_reasons
 from chunklab.chunkers.questions import Question, Reply, Unusable, as_json
-from chunklab.chunkers.semantic import tame
 from chunklab.chunkers.sentence import fitting_pieces
+from chunklab.chunkers.sizes import tame
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -39,12 +39,11 @@ def chat(model: str | None = None, temperature: float = 0.0, max_tokens: int = M
         max_tokens: the longest answer.
 
     Returns:
-        A LangChain `ChatOpenAI`. Asked too much or too often it tries again by itself, twice; an answer takes ten
-        minutes at most.
+        A LangChain `ChatOpenAI`. A server that is busy is asked once more; an answer takes five minutes at most.
     """
     from langchain_openai import ChatOpenAI
 
-    settings: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens, "seed": SEED, "timeout": 600}
+    settings: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens, "seed": SEED, "timeout": 300, "max_retries": 1}
     address = os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE")
     key = os.environ.get("OPENAI_API_KEY") or ("none" if address else None)
     if key is not None:
@@ -57,7 +56,8 @@ def chat(model: str | None = None, temperature: float = 0.0, max_tokens: int = M
     else:
         replay = Replay(_recordings(), _live if os.environ.get("CHUNKLAB_LIVE", "1") != "0" else None)
     clients = {"http_client": httpx.Client(transport=replay), "http_async_client": httpx.AsyncClient(transport=replay)}
-    # Nothing is sent anywhere: the transport answers, whatever the address.
+    # Nothing is sent anywhere: the transport answers, whatever the address, and what it refuses it refuses again.
+    settings["max_retries"] = 0
     return ChatOpenAI(model=model or "local", api_key="none", base_url="http://model/v1", **clients, **settings)
 
 

@@ -54,7 +54,12 @@ class Json:
             "version": 1,
             "interactions": [
                 {
-                    "request": {"method": "POST", "uri": f"{HOST}/chat/completions", "body": json.dumps(one["asked"]), "headers": {}},
+                    "request": {
+                        "method": "POST",
+                        "uri": f"{HOST}/chat/completions",
+                        "body": json.dumps(one["asked"]),
+                        "headers": {},
+                    },
                     "response": {
                         "status": {"code": 200, "message": "OK"},
                         "headers": {"content-type": ["application/json"]},
@@ -122,7 +127,9 @@ def save(path: Path, asked: list[dict], answered: list[dict], notes: dict[str, A
 
 def key_of(question: dict[str, Any]) -> str:
     """A request's body, whatever the order of its fields; the name of the model is left out."""
-    return json.dumps({name: value for name, value in question.items() if name not in ("model", "stream")}, sort_keys=True)
+    return json.dumps(
+        {name: value for name, value in question.items() if name not in ("model", "stream")}, sort_keys=True
+    )
 
 
 def bare(answer: dict[str, Any]) -> dict[str, Any]:
@@ -178,7 +185,12 @@ class Replay(httpx.BaseTransport, httpx.AsyncBaseTransport):
         timeout = httpx.Timeout(**request.extensions.get("timeout", {"timeout": 600}))
         answer = self._client.post(f"{address}/chat/completions", json=question, timeout=timeout)
         if answer.status_code != 200:
-            return httpx.Response(answer.status_code, content=answer.content, headers={"content-type": "application/json"}, request=request)
+            return httpx.Response(
+                answer.status_code,
+                content=answer.content,
+                headers={"content-type": "application/json"},
+                request=request,
+            )
         return _response(request, {**answer.json(), "model": name})
 
 

@@ -144,7 +144,7 @@ pd.DataFrame(rows, index=["chunks", "longest", "rank", "its length", "holds the 
 # distance, then the parts, until all fit; if it can be, no part is shorter than a minimum. `number_of_chunks` is simpler
 # still: the n − 1 largest. In the figure, the novella without bounds and with them.
 
-# %% tags=["same-as:chunklab.chunkers.semantic.cut_at_largest"]
+# %% tags=["same-as:chunklab.chunkers.sizes.cut_at_largest"]
 # `edges` are the first sentences of groups, and the end; `order` names places, the largest distance first.
 def cut_at_largest(edges, order, too_long, too_short):
     for place in order:
