@@ -5,11 +5,13 @@ from itertools import pairwise
 
 import pytest
 from chunkers import Case
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_rules import HOSTILE, TEXT, assert_rules
 
 from chunklab import ParagraphChunker, tokens
+from chunklab.chunk import BOM
+from chunklab.chunkers import paragraph
 from chunklab.chunkers.paragraph import BLANK_LINE, paragraph_spans
 
 SAME = BLANK_LINE + "(?#not the default)"  # the default separator, by the way that any separator goes
@@ -127,6 +129,40 @@ def test_the_quick_ways_give_the_same(text, size, join):
     quick, slow = ParagraphChunker(size, join=join), ParagraphChunker(size, SAME, join)
     assert quick.split_text(text) == slow.split_text(text) == [c.text for c in quick.chunk(text)]
     assert quick.chunk(text) == slow.chunk(text) and quick.spans(text) == slow.spans(text)
+
+
+ODD = st.lists(
+    st.sampled_from(
+        [
+            "a",
+            "word ",
+            "x" * 25,
+            "“é。",
+            "\n",
+            "\n\n",
+            "\n \n",
+            " ",
+            "\t",
+            "\r",
+            "\r\n\r\n",
+            "\u2028",
+            "\u2029",
+            BOM,
+            "\u0301",
+            "\u0600",
+            "\xa0",
+        ]
+    ),
+    max_size=50,
+).map("".join)
+
+
+@settings(max_examples=500, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=ODD, size=st.integers(1, 30), join=st.sampled_from([None, "\n\n", "-"]), block=st.sampled_from([1, 5, 40]))
+def test_block_by_block_is_the_same(monkeypatch, text, size, join, block):
+    monkeypatch.setattr(paragraph, "_BLOCK", block)
+    quick, slow = ParagraphChunker(size, join=join), ParagraphChunker(size, SAME, join)
+    assert quick.split_text(text) == slow.split_text(text) and quick.spans(text) == slow.spans(text)
 
 
 @pytest.mark.parametrize("size", [50, 512, 2000])

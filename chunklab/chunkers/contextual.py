@@ -3,7 +3,8 @@
 For chunks that are hard to find by themselves ("It rose by 3%": what did, and when?). A language model sees the
 document and the chunk and gives each a title; text and embedding then have it, while `start` and `end` still say where
 the chunk is (Anthropic, "Introducing Contextual Retrieval", 2024). It goes with chunks of any method. Cost: one call a
-chunk, each with the document before it; a long one is shown in parts, its beginning and what surrounds the chunk.
+chunk, each with the document before it; a long one is shown in parts, its beginning and what surrounds the chunk, the
+same for neighbours, so that a server that caches beginnings reads it once for several of them.
 """
 
 from __future__ import annotations
@@ -60,7 +61,9 @@ def shown_document(text: str, start: int, end: int, size: int = DOCUMENT) -> str
         return text
     beginning = size * _BEGINNING // DOCUMENT
     room = size - beginning
-    left = max(0, min((start + end - room) // 2, len(text) - room))
+    # In steps, so that neighbours see the same: what several questions begin with is read once, where a server caches.
+    step = max(1, room // 2)
+    left = max(0, min((start + end - room + step) // 2 // step * step, len(text) - room))
     if left <= beginning:
         return text[:size] + " …"
     return f"{text[:beginning]} … {text[left : left + room]}" + (" …" if left + room < len(text) else "")

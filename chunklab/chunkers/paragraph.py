@@ -25,6 +25,7 @@ BLANK_LINE = r"\n\s*\n"
 _OTHER_LINE_ENDS = re.compile("\r\n|[\r\u2028\u2029]")
 _WHITE = re.compile(r"\s*")
 _GAP = re.compile(r"\n\s*\n\s*")
+_BLOCK = 100_000  # characters
 
 
 def paragraph_spans(text: str, separator: str = BLANK_LINE) -> list[Span]:
@@ -90,15 +91,52 @@ def joined(text: str, paragraphs: Sequence[Span], join: str | None) -> str:
     return join.join([text[start:end] for start, end in paragraphs])
 
 
-def _slices(text: str, size: int) -> list[str] | None:
-    """The chunks' texts, quickly, for the defaults; None if a piece is not plain.
+def _groups(text: str, paragraphs: list[Span], size: int, join: str | None, length: Length) -> list[list[Span]]:
+    """The paragraphs of each chunk."""
+    return [paragraphs[first : last + 1] for first, last in packed_paragraphs(text, paragraphs, size, join, length)]
+
+
+def _texts(text: str, size: int, join: str | None) -> list[str]:
+    """The chunks' texts, quickly, for the defaults and a `join`.
+
+    Block by block: a block stays in the processor's cache, and a paragraph with other line ends or with a blank that
+    carries a mark slows down its own block alone.
+    """
+    texts, start, stop = [], _WHITE.match(text).end(), _end(text)
+    start = last_boundary(text, max(0, start - 1), start)  # a blank that carries a mark stays
+    stop += last_boundary(text, max(0, stop - 1), stop) < stop
+    usual = block = max(_BLOCK, 4 * size)
+    while start < stop:
+        # A part ends with a letter, so that no blank line goes on behind it.
+        part = text[start : start + block].rstrip() if start + block < stop else text[start:stop]
+        found = None
+        if not ("\r" in part or "\u2028" in part or "\u2029" in part or BOM in part):
+            found = _slices(part, size) if join is None else _joins(part, size, join)
+        if found is None:
+            groups = _groups(part, paragraph_spans(part), size, join, len)
+            found = [joined(part, group, join) for group in groups], groups[-1][0][0] if groups else 0
+        pieces, last = found
+        if start + block >= stop:
+            return texts + pieces
+        texts += pieces[:-1]  # the last one may go on
+        start, block = start + last, usual if last else 2 * block  # a paragraph may be longer than a block
+    return texts
+
+
+def _end(text: str) -> int:
+    """Where a text ends, white space aside; without a copy of all of it."""
+    end, tail = len(text), ""
+    while end and (tail := text[max(0, end - 1000) : end]).isspace():
+        end -= len(tail)
+    return end - len(tail) + len(tail.rstrip()) if end else 0
+
+
+def _slices(text: str, size: int) -> tuple[list[str], int] | None:
+    """The texts of a block's chunks, and where the last one starts; None if a blank may carry a mark.
 
     Most paragraphs are never looked at: from as far as a chunk may reach, this goes back to the last blank line.
     """
-    if (ascii_only := text.isascii()) and "\r" in text:
-        return None
-    pieces, start, stop = [], _WHITE.match(text).end(), len(text) if text[-1:].strip() else len(text.rstrip())
-    reach = min(size, len(text) or 1)
+    pieces, start, stop, reach, wide = [], 0, len(text), min(size, len(text)), not text.isascii()
     fit = re.compile(rf"(?s).{{{reach}}}[^\S\n]+{_GAP.pattern}|.{{1,{reach}}}{_GAP.pattern}").match
     while start < stop - size:
         end = start + size
@@ -118,36 +156,33 @@ def _slices(text: str, size: int) -> list[str] | None:
                     break
                 end, after = gap.span()
         piece = text[start:end].rstrip()
-        # Looked at now, while it is in the processor's cache: that is quicker than to search all of a wide text.
-        if not ascii_only and ("\r" in piece or not (piece.isascii() or _is_plain(piece, piece[0] + piece[-1]))):
+        if wide and not (edges := piece[0] + piece[-1]).isascii() and has_joins(edges):
             return None
         pieces.append(piece)
         start = after
-    if start < stop:
-        pieces.append(text[start:stop])
-    return pieces if all(_is_plain(rest, rest[0] + rest[-1]) for rest in pieces[-1:]) else None
+    pieces.append(text[start:])
+    return None if has_joins(text[start] + text[-1]) else (pieces, start)
 
 
-def _joins(text: str, size: int, join: str) -> list[str] | None:
+def _joins(text: str, size: int, join: str) -> tuple[list[str], int] | None:
     """What `_slices` gives, with a `join`."""
-    chunks, group, room, between = [], [], size, len(join)
-    for piece in [*filter(None, map(str.strip, re.split(BLANK_LINE, text))), ""]:
+    chunks, group, last, room, between = [], [], [], size, len(join)
+    pieces = [*filter(None, map(str.strip, re.split(BLANK_LINE, text)))]
+    for piece in [*pieces, ""]:
         room -= len(piece)
         if room < 0 or not piece:
-            chunk = join.join(group)
-            if "\r" in chunk or not (chunk.isascii() or _is_plain(chunk, "".join([p[0] + p[-1] for p in group]))):
-                return None
-            chunks.append(chunk)
+            if group:
+                chunks.append(join.join(group))
+                last = group
             group, room = [], size - len(piece)
         group.append(piece)
         room -= between
-    return list(filter(None, chunks))
-
-
-def _is_plain(chunk: str, edges: str) -> bool:
-    """Whether a chunk has no line end but the line feed, and no edge of its pieces is one character with a blank."""
-    joins = not edges.isascii() and (BOM in edges or has_joins(edges))
-    return not (joins or "\r" in chunk or "\u2028" in chunk or "\u2029" in chunk)
+    if not text.isascii() and has_joins("".join([piece[0] + piece[-1] for piece in pieces])):
+        return None
+    place = len(text)
+    for piece in reversed(last):
+        place = text.rindex(piece, 0, place)  # only white space stands behind it
+    return chunks, place
 
 
 def _with_line_feeds(text: str) -> tuple[str, Callable[[int], int]]:
@@ -201,23 +236,24 @@ class ParagraphChunker(Chunker):
             raise ValueError(f"join={join!r}: must be None or a text")
         super().__init__(max_chunk_size, 0, length_function)
         self._separator, self._join = paragraph_separator, join
+        self._is_usual = paragraph_separator == BLANK_LINE and length_function is len
 
     def spans(self, text: str) -> list[Span]:
         """Where the chunks start and end, in order."""
-        pieces = self._quick(text) if self._join is None else None
-        if pieces is None:
+        if not self._is_usual or self._join is not None:
             return [(within[0][0], within[-1][1]) for within in self._groups(text)]
         spans, end = [], 0
-        for piece in pieces:
-            start = text.index(piece, end)  # only white space comes before it
+        for piece in _texts(text, self._chunk_size, None):
+            start = text.index(piece, end)  # only white space and byte order marks come before it
             end = start + len(piece)
             spans.append((start, end))
         return spans
 
     def split_text(self, text: str) -> list[str]:
         """The chunks' texts alone, as LangChain asks for them."""
-        pieces = self._quick(check_text(text))
-        return [joined(text, within, self._join) for within in self._groups(text)] if pieces is None else pieces
+        if self._is_usual:
+            return _texts(check_text(text), self._chunk_size, self._join)
+        return [joined(text, within, self._join) for within in self._groups(check_text(text))]
 
     def chunk(self, text: str, doc_id: str = "doc") -> list[Chunk]:
         """Cut one text.
@@ -235,9 +271,7 @@ class ParagraphChunker(Chunker):
         chunks = super().chunk(text, doc_id)
         if self._join is not None:
             groups = self._groups(text)
-            chunks = [
-                replace(c, text=joined(text, group, self._join)) for c, group in zip(chunks, groups, strict=True)
-            ]
+            chunks = [replace(c, text=joined(text, group, self._join)) for c, group in zip(chunks, groups, strict=True)]
             for c, group in zip(chunks, groups, strict=True):
                 c.metadata.update({"spans": group} if len(group) > 1 else {})
         for c in chunks:
@@ -248,14 +282,7 @@ class ParagraphChunker(Chunker):
     def _groups(self, text: str) -> list[list[Span]]:
         """The paragraphs of each chunk."""
         paragraphs = paragraph_spans(text, self._separator)
-        packed = packed_paragraphs(text, paragraphs, self._chunk_size, self._join, self._length_function)
-        return [paragraphs[first : last + 1] for first, last in packed]
-
-    def _quick(self, text: str) -> list[str] | None:
-        """The chunks' texts, where a quick way gives the same; else None."""
-        if self._separator != BLANK_LINE or self._length_function is not len or text.startswith(BOM):
-            return None
-        return _slices(text, self._chunk_size) if self._join is None else _joins(text, self._chunk_size, self._join)
+        return _groups(text, paragraphs, self._chunk_size, self._join, self._length_function)
 
 
 def check_separator(separator: str) -> None:
