@@ -8,6 +8,7 @@ _WHERE = {
     "chunkers.agentic": ["AgenticChunker"],
     "chunkers.asking": ["LLMError"],
     "chunkers.csv_file": ["write_csv"],
+    "chunkers.chain": ["SplitterChain"],
     "chunkers.cluster": ["ClusterChunker"],
     "chunkers.code": ["CodeChunker"],
     "chunkers.contextual": ["aadd_context", "add_context"],
@@ -26,7 +27,8 @@ _WHERE = {
     "curves": ["plot_distances"],
     "documents": ["Document", "read_document"],
     "evaluation": ["Scoreboard", "precision_omega", "span_scores"],
-    "figures": ["plot_hits", "plot_scores", "plot_sizes", "plot_sweep", "plot_windows"],
+    "figures": ["plot_heatmap", "plot_hits", "plot_scores", "plot_sizes", "plot_sweep", "plot_windows"],
+    "hybrid": ["Hybrid"],
     "models.embeddings": ["embeddings"],
     "models.llm": ["chat", "written_by"],
     "models.late": ["late_embeddings"],
@@ -34,6 +36,7 @@ _WHERE = {
     "multi_vector": ["MultiVectorIndex"],
     "retrieval": ["ChunkIndex"],
     "settings": ["chunker_from_env"],
+    "strategies": ["Parent", "TopN", "WholeDocument", "Window", "small_to_big"],
     "view": ["compare_chunks", "show_chunks"],
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}

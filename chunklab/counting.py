@@ -43,8 +43,8 @@ class Calls(BaseCallbackHandler):
     def on_llm_end(self, response: Any, **kwargs: Any) -> None:
         for generations in response.generations:
             usage = getattr(getattr(generations[0], "message", None), "usage_metadata", None) if generations else None
-            self.tokens_in += (usage or {}).get("input_tokens", 0)
-            self.tokens_out += (usage or {}).get("output_tokens", 0)
+            self.tokens_in += (usage or {}).get("input_tokens") or 0
+            self.tokens_out += (usage or {}).get("output_tokens") or 0
 
 
 _CALLS: ContextVar[Calls | None] = ContextVar("chunklab_calls", default=None)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -65,7 +65,11 @@ class Scoreboard:
         self._vectors = query_vectors([q.question for q in self.questions], embeddings)
 
     def add(
-        self, name: str, chunker: Chunker | Iterable[Chunk], note: str = "", index: type[ChunkIndex] = ChunkIndex
+        self,
+        name: str,
+        chunker: Chunker | Iterable[Chunk],
+        note: str = "",
+        index: Callable[[list[Chunk], Embeddings], Any] = ChunkIndex,
     ) -> Row:
         """Measure a method and keep it as a row; a name that is there already is measured anew.
 
@@ -73,7 +77,10 @@ class Scoreboard:
             name: what to call it.
             chunker: a chunker; or the chunks of all documents, made already.
             note: a remark to stand beside it.
-            index: what searches the chunks: ChunkIndex, MultiVectorIndex, or a function of the same two arguments.
+            index: what searches the chunks: ChunkIndex, MultiVectorIndex, small_to_big, or a function of the same two
+                arguments, which gives an index or a strategy: lambda chunks, model: Window(ChunkIndex(chunks, model)).
+                A strategy's passages are scored as chunks are, the board's k of them; sizes and gold cut are those of
+                the chunks that it searches.
 
         Returns:
             The row.
@@ -100,7 +107,12 @@ class Scoreboard:
             self._check_places(name, chunks)
             searched = index(chunks, self.embeddings)
         seconds = time.perf_counter() - begin
-        hits = searched.search_many(self._vectors, self.k)
+        if not hasattr(searched, "search_many"):
+            raise ValueError(f"index={index!r:.60}: gave {searched!r:.60}, which cannot be searched")
+        chunks = list(getattr(searched, "chunks", chunks))
+        # The questions' vectors are there already; a search by words needs their texts too.
+        words = getattr(searched, "reads_words", False)
+        hits = searched.search_many([q.question for q in self.questions] if words else self._vectors, self.k)
         truncated = _warn_of_truncation(name, chunks, self.embeddings)
         scores, tokens, cut = self._measured(chunks, hits)
         sizes = np.array([len(c.text) for c in chunks])

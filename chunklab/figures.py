@@ -1,4 +1,4 @@
-"""The lessons' figures: sizes, windows, hits, scores, sweeps.
+"""The lessons' figures: sizes, windows, hits, scores, sweeps, tables of colour.
 
 Each function returns one matplotlib `Figure`, which a notebook shows once, as the last line of a cell, without pyplot:
 no backend is chosen and no setting of yours is changed. The face is white, so that a dark page can show it too; marks
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import cache
 from io import BytesIO
 from itertools import cycle, pairwise
-from math import log
+from math import isnan, log
 from typing import TYPE_CHECKING, Any
 
 from chunklab.chunk import Span, check_size
@@ -261,6 +261,60 @@ def plot_sweep(frame: DataFrame, x: str, metric: str, by: str | None = None) -> 
         if by:
             axes.legend()
     figure.alt = f"{metric} over {x}: {'; '.join(said)}."
+    return figure
+
+
+def plot_heatmap(frame: DataFrame, x: str, y: str, metric: str) -> LessonFigure:
+    """Draw a metric of two choices at once, such as chunker and strategy: the darker a cell, the higher.
+
+    Args:
+        frame: a row a combination, with columns `x`, `y`, `metric`, and perhaps `metric`_low and `metric`_high.
+        x: the column whose values stand side by side, eight at most.
+        y: the column whose values stand one above another.
+        metric: the column to draw.
+
+    Returns:
+        The figure: the number in each cell, its interval below it; a cell without a row is left white.
+
+    Raises:
+        ValueError: a column that is missing, a frame without rows, two rows of one combination, or too many columns.
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"strategy": ["top", "window"], "chunker": "fixed", "recall": [60, 71.5]})
+    >>> plot_heatmap(frame, "strategy", "chunker", "recall").alt
+    'recall by chunker and strategy. fixed: top 60, window 71.5.'
+    """
+    frame = _checked(frame, [x, y, metric])
+    across, down = list(dict.fromkeys(frame[x])), list(dict.fromkeys(frame[y]))
+    if len(across) > 8:
+        raise ValueError(f"x={x!r}: {len(across)} columns are too narrow to be read: eight at most")
+    if (twice := frame.duplicated([x, y])).any():
+        raise ValueError(f"frame: more than one row of {' and '.join(map(str, frame.loc[twice, [x, y]].iloc[0]))}")
+    cells = dict(zip(zip(frame[y], frame[x], strict=True), _intervals(frame, metric), strict=True))
+    rows = [[cells.get((line, column), (float("nan"),) * 3) for column in across] for line in down]
+    said = []
+    for line, row in zip(down, rows, strict=True):
+        shown = [f"{column} {value:.3g}" for column, (value, _, _) in zip(across, row, strict=True) if not isnan(value)]
+        said.append(f"{line}: {', '.join(shown)}.")
+    intervals = f"{metric}_low" in frame.columns
+    with new_figure(1.1 + 0.6 * len(down), " ".join([f"{metric} by {y} and {x}.", *said])) as figure:
+        axes = figure.subplots()
+        image = axes.imshow([[value for value, _, _ in row] for row in rows], cmap="Blues", aspect="auto")
+        low, high = image.get_clim()
+        for place, row in enumerate(rows):
+            for at, (value, *ends) in enumerate(row):
+                if not isnan(value):
+                    dark = high > low and (value - low) / (high - low) > 0.55
+                    text = f"{value:.3g}" + (f"\n{ends[0]:.3g} to {ends[1]:.3g}" if intervals else "")
+                    look = {"color": "white" if dark else "black", "fontsize": 11 if len(across) < 6 else 9}
+                    axes.text(at, place, text, ha="center", va="center", **look)
+        small = {"fontsize": 10} if len(across) > 4 else {}
+        axes.set_xticks(range(len(across)), [str(column).replace(" ", "\n") for column in across], **small)
+        axes.set_yticks(range(len(down)), [str(line) for line in down])
+        axes.set_title(f"{metric.replace('_', ' ')}" + (" (95% interval)" if intervals else ""))
+        axes.tick_params(length=0)
+        for side in axes.spines.values():
+            side.set_visible(False)
     return figure
 
 

@@ -21,6 +21,7 @@ from chunklab.chunk import Chunk
 FIELDS = [field.name for field in fields(Chunk)]  # metadata is the last
 _FORMAT = 1
 _OURS = re.compile(r"[0-9a-f]{64}\.faiss")
+_HALF = re.compile(r"(index\.json|[0-9a-f]{64}\.faiss)\.\d+\.tmp")
 _KEYS = {"format": int, "model": str, "dimension": int, "count": int, "vectors": str, "chunks": list}
 
 
@@ -45,6 +46,9 @@ def write_index(folder: Path, content: dict[str, Any], index: Any) -> None:
     # The vectors' file is named after what it holds, so the old pair stays whole until index.json is replaced. Of two
     # that save at once, one waits: it would take the other's vectors for old ones.
     with FileLock(folder / ".lock"):
+        for path in folder.glob("*.tmp"):
+            if _HALF.fullmatch(path.name):  # of a process that was killed
+                path.unlink(missing_ok=True)
         _write(folder / content["vectors"], data)
         _write(folder / "index.json", _as_json(content))
         for path in folder.glob("*.faiss"):

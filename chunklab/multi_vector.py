@@ -21,9 +21,9 @@ from chunklab.chunkers.boundaries import sentence_spans
 from chunklab.chunkers.distances import embed_in_blocks, readable
 from chunklab.chunkers.sentence import fitting_pieces
 from chunklab.models.vectors import unit
-from chunklab.retrieval import ChunkIndex, Hit
+from chunklab.retrieval import ChunkIndex, Hit, cosines
 
-_AT_ONCE, _ROWS = 64, 8192  # queries scored together, vectors multiplied at once
+_AT_ONCE = 64  # queries scored together
 
 
 class MultiVectorIndex(ChunkIndex):
@@ -63,24 +63,35 @@ class MultiVectorIndex(ChunkIndex):
         self.sentence_weight, self.neighbour_weight = float(sentence_weight), float(neighbour_weight)
         super().__init__(chunks, embeddings)
 
-    def _fill(self, chunks: list[Chunk], vectors: np.ndarray, embeddings: Embeddings) -> None:
-        super()._fill(chunks, vectors, embeddings)
-        spans = [
-            readable(c.text, fitting_pieces(c.text, sentence_spans(c.text), sys.maxsize, len), embeddings)
-            for c in chunks
-        ]
-        # A chunk without a sentence, a blank one, keeps the vector of zeros.
-        counts = [max(1, len(of_chunk)) for of_chunk in spans]
-        self._first = np.concatenate([[0], np.cumsum(counts)])[:-1].astype(np.int64)
-        self._sentences = np.zeros((sum(counts), vectors.shape[1]), dtype=np.float32)
-        texts = [c.text[a:b] for c, of_chunk in zip(chunks, spans, strict=True) for a, b in of_chunk]
-        places = [first + i for first, of_chunk in zip(self._first, spans, strict=True) for i in range(len(of_chunk))]
-        if texts:
-            self._sentences[places] = unit(embed_in_blocks(embeddings, texts))
+    def _fill(
+        self, chunks: list[Chunk], vectors: np.ndarray, embeddings: Embeddings, kept: np.ndarray | None = None
+    ) -> None:
+        super()._fill(chunks, vectors, embeddings, kept)
+        # What a chunk had stays with it, as its own vector does.
+        old = [None] * len(chunks) if kept is None else [self._of_chunk(place) for place in kept]
+        new = [_sentences(c.text, embeddings) if had is None else [] for c, had in zip(chunks, old, strict=True)]
+        # A chunk without a sentence, a blank one, keeps a vector of zeros.
+        counts = [max(1, len(texts)) if had is None else len(had) for texts, had in zip(new, old, strict=True)]
+        first = np.concatenate([[0], np.cumsum(counts)])[:-1].astype(np.int64)
+        sentences = np.zeros((sum(counts), vectors.shape[1]), dtype=np.float32)
+        for place, had in zip(first, old, strict=True):
+            if had is not None:
+                sentences[place : place + len(had)] = had
+        places = [place + i for place, texts in zip(first, new, strict=True) for i in range(len(texts))]
+        if places:
+            sentences[places] = unit(embed_in_blocks(embeddings, [text for texts in new for text in texts]))
+        self._first, self._sentences = first, sentences
         where = {(c.document, c.parent_id, c.index): place for place, c in enumerate(chunks)}
         nobody = len(chunks)
         beside = [[where.get((c.document, c.parent_id, c.index + step), nobody) for step in (-1, 1)] for c in chunks]
         self._beside = np.array(beside, dtype=np.int64).reshape(-1, 2)
+
+    def _of_chunk(self, place: int) -> np.ndarray | None:
+        """The vectors of the sentences of the chunk at a place; None at -1."""
+        if place < 0:
+            return None
+        last = place + 1 == len(self._first)
+        return self._sentences[self._first[place] : None if last else self._first[place + 1]]
 
     def _found(self, queries: np.ndarray, k: int, allowed: np.ndarray, min_score: float | None) -> list[list[Hit]]:
         hits = []
@@ -92,8 +103,8 @@ class MultiVectorIndex(ChunkIndex):
 
     def _scores(self, queries: np.ndarray) -> np.ndarray:
         """The score of each chunk for each query: (queries, chunks)."""
-        own = _cosines(queries, self.vectors)
-        best = np.maximum.reduceat(_cosines(queries, self._sentences), self._first, axis=1)
+        own = cosines(queries, self.vectors)
+        best = np.maximum.reduceat(cosines(queries, self._sentences), self._first, axis=1)
         mixed = (1 - self.sentence_weight) * own + self.sentence_weight * best
         # A chunk without a neighbour stands for it itself: it neither gains nor loses.
         padded = np.concatenate([mixed, np.full((len(queries), 1), -np.inf)], axis=1)
@@ -102,8 +113,7 @@ class MultiVectorIndex(ChunkIndex):
         return (1 - self.neighbour_weight) * mixed + self.neighbour_weight * near
 
 
-def _cosines(queries: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """Of unit vectors: (queries, vectors). In double precision and rounded: equal vectors score alike in any batch."""
-    queries = queries.astype(np.float64)
-    blocks = [queries @ vectors[i : i + _ROWS].T for i in range(0, len(vectors), _ROWS)]
-    return np.concatenate(blocks, axis=1).round(9)
+def _sentences(text: str, model: Embeddings) -> list[str]:
+    """The sentences of a chunk, those longer than the model reads in pieces."""
+    spans = fitting_pieces(text, sentence_spans(text), sys.maxsize, len)
+    return [text[start:end] for start, end in readable(text, spans, model)]

@@ -3,14 +3,15 @@
 A `ChunkIndex` holds the vectors of chunks in FAISS (Johnson, Douze, Jégou: "Billion-scale similarity search with
 GPUs", 2017) as unit vectors with exact inner product: scores are cosines, from -1 to 1, and nothing is approximate. It
 serves the lessons, the scoreboard, and collections of up to some hundred thousand chunks. Cost: one embedding a chunk,
-then one pass over all vectors a search. An index is kept on disk as JSON and a FAISS file, never as a pickle: loading
-one runs no code.
+then one pass over all vectors a search. Where documents change, only texts that are new are embedded. An index is kept
+on disk as JSON and a FAISS file, never as a pickle: loading one runs no code.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
@@ -19,7 +20,8 @@ from typing import Any
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from chunklab.chunk import Chunk, check_size, is_blank
+from chunklab.chunk import Chunk, check_id, check_size, is_blank
+from chunklab.chunkers.distances import embed_in_blocks
 from chunklab.index_file import FIELDS, read_index, write_index
 from chunklab.models.vectors import check_model, embed, unit
 
@@ -28,7 +30,7 @@ Where = Callable[[Chunk], bool] | Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A chunk that a search found: its cosine with the query, from -1 to 1, and its rank, from 1."""
+    """A chunk that a search found: its score (of a `ChunkIndex`, the cosine with the query), and its rank, from 1."""
 
     chunk: Chunk
     score: float
@@ -37,6 +39,8 @@ class Hit:
 
 class ChunkIndex:
     """Chunks, ready to be searched by meaning.
+
+    Threads may search while one of them changes it: a search sees the chunks from before a change or from after it.
 
     Args:
         chunks: what to search; document and id together name a chunk, and must be unique.
@@ -49,6 +53,13 @@ class ChunkIndex:
         chunks: the chunks, in the order given.
         vectors: float32 (chunks, dimensions), of unit length; all zeros where the model gave no direction.
         model: the name of the model.
+
+    >>> from chunklab import SentenceChunker, embeddings
+    >>> chunker = SentenceChunker(40)
+    >>> index = ChunkIndex(chunker.chunk("The bell is old. Rain falls on the harbour.", "town"), embeddings("static"))
+    >>> index.update("town", chunker.chunk("The bell is gone. Rain falls on the harbour.", "town"))
+    >>> [hit.chunk.text for hit in index.search("the bell", k=1)]
+    ['The bell is gone.']
     """
 
     _settings: tuple[str, ...] = ()  # attributes that are kept with the index
@@ -57,7 +68,10 @@ class ChunkIndex:
         chunks = _checked(chunks)
         self._fill(chunks, _chunk_vectors(chunks, embeddings), embeddings)
 
-    def _fill(self, chunks: list[Chunk], vectors: np.ndarray, embeddings: Embeddings) -> None:
+    def _fill(
+        self, chunks: list[Chunk], vectors: np.ndarray, embeddings: Embeddings, kept: np.ndarray | None = None
+    ) -> None:
+        """Hold these chunks; `kept` is the place that the text of each had until now, -1 for a new one."""
         import faiss
 
         self.chunks, self.vectors, self.embeddings = chunks, vectors, embeddings
@@ -115,12 +129,35 @@ class ChunkIndex:
         Raises:
             ValueError: as for `search`.
         """
-        given = isinstance(queries, np.ndarray)
-        queries = _vectors_given(queries) if given else _queries(queries)
+        queries = _vectors_given(queries) if isinstance(queries, np.ndarray) else check_queries(queries)
         k = _check_search(k, min_score)
-        allowed = self._allowed(where)
-        if not len(allowed) or not len(queries) or not self.vectors.size:
+        now = copy(self)  # another thread may be changing the index
+        allowed = now.allowed(where)
+        if not len(allowed) or not len(queries) or not now.vectors.size:
             return [[] for _ in queries]
+        return now._found(now._directions(queries), k, allowed, min_score)
+
+    def scores(self, queries: Sequence[str] | np.ndarray) -> np.ndarray:
+        """How near every chunk is, for methods that add something of their own to it, as `Hybrid` does.
+
+        Args:
+            queries: texts, or their vectors, as for `search_many`.
+
+        Returns:
+            float64 (queries, chunks), in the order of the index.
+
+        Raises:
+            ValueError: as for `search_many`.
+        """
+        queries = _vectors_given(queries) if isinstance(queries, np.ndarray) else check_queries(queries)
+        now = copy(self)
+        if not len(queries) or not now.vectors.size:
+            return np.zeros((len(queries), len(now)))
+        return now._scores(now._directions(queries))
+
+    def _directions(self, queries: list[str] | np.ndarray) -> np.ndarray:
+        """The unit vectors of queries."""
+        given = isinstance(queries, np.ndarray)
         vectors = queries if given else query_vectors(queries, self.embeddings)
         if vectors.shape[1] != self.vectors.shape[1]:
             source = "the vectors given" if given else model_name(self.embeddings)
@@ -128,7 +165,11 @@ class ChunkIndex:
                 f"the query has {vectors.shape[1]} dimensions ({source}), the index has {self.vectors.shape[1]} "
                 f"({self.model}): search with the model that the index was built with"
             )
-        return self._found(unit(vectors), k, allowed, min_score)
+        return unit(vectors)
+
+    def _scores(self, queries: np.ndarray) -> np.ndarray:
+        """The score of each chunk for each query, a unit vector: (queries, chunks)."""
+        return cosines(queries, self.vectors)
 
     def _found(self, queries: np.ndarray, k: int, allowed: np.ndarray, min_score: float | None) -> list[list[Hit]]:
         """The hits of each query, a unit vector, among the chunks at the places that are allowed."""
@@ -172,8 +213,71 @@ class ChunkIndex:
             if min_score is None or scores[i] >= min_score
         ]
 
-    def _allowed(self, where: Where | None) -> np.ndarray:
-        """The places of the chunks that may be found."""
+    def add(self, chunks: Iterable[Chunk]) -> None:
+        """Take in more chunks, after those that are there.
+
+        Args:
+            chunks: of new documents, or more of an old one. A text that is there already is not embedded again.
+
+        Raises:
+            ValueError: a document and id that is there already; as for a new index. Then nothing is changed.
+        """
+        self._change([*self.chunks, *_checked(chunks)])
+
+    def remove(self, document: str) -> None:
+        """Forget the chunks of a document.
+
+        Args:
+            document: its id.
+
+        Raises:
+            ValueError: the index has no chunk of it.
+        """
+        left = [chunk for chunk in self.chunks if chunk.document != document]
+        if len(left) == len(self):
+            raise ValueError(f"document={document!r:.80}: the index has no chunk of it")
+        self._change(left)
+
+    def update(self, document: str, chunks: Iterable[Chunk]) -> None:
+        """Put new chunks of a document in the place of the old ones; only texts that are new are embedded.
+
+        Args:
+            document: its id; one that is not there is added at the end.
+            chunks: all its chunks, as they are now.
+
+        Raises:
+            ValueError: a chunk of another document; as for a new index. Then nothing is changed.
+        """
+        check_id(document)
+        chunks = _checked(chunks)
+        if others := {chunk.document for chunk in chunks} - {document}:
+            raise ValueError(f"chunks holds some of document {min(others)!r}: must be of {document!r} alone")
+        first = next((place for place, chunk in enumerate(self.chunks) if chunk.document == document), len(self))
+        after = [chunk for chunk in self.chunks[first:] if chunk.document != document]
+        self._change([*self.chunks[:first], *chunks, *after])
+
+    def _change(self, chunks: list[Chunk]) -> None:
+        """Hold these chunks from now on, all at once, or as before where something fails."""
+        chunks = _checked(chunks)
+        # An index that was empty, or of blank chunks alone, does not know the model's dimensions: it keeps nothing.
+        place_of = {chunk.text: place for place, chunk in enumerate(self.chunks) if self.vectors.shape[1]}
+        kept = np.array([place_of.get(chunk.text, -1) for chunk in chunks], dtype=np.int64)
+        new = np.flatnonzero(kept < 0)
+        fresh = _chunk_vectors([chunks[place] for place in new], self.embeddings)
+        size = self.vectors.shape[1] or fresh.shape[1]
+        if fresh.shape[1] not in (0, size):
+            raise ValueError(f"the model gives {fresh.shape[1]} dimensions, the index has {size} ({self.model})")
+        vectors = np.zeros((len(chunks), size), dtype=np.float32)
+        if len(new) < len(chunks):
+            vectors[kept >= 0] = self.vectors[kept[kept >= 0]]
+        if fresh.size:
+            vectors[new] = fresh
+        changed = copy(self)
+        changed._fill(chunks, vectors, self.embeddings, kept)
+        self.__dict__.update(changed.__dict__)
+
+    def allowed(self, where: Where | None) -> np.ndarray:
+        """The places of the chunks that may be found: see `search`. Raises ValueError for a where that is none."""
         if where is None:
             return np.arange(len(self))
         if isinstance(where, Mapping):
@@ -199,13 +303,14 @@ class ChunkIndex:
         Raises:
             ValueError: metadata that JSON cannot hold.
         """
+        now = copy(self)
         content = {
-            "model": self.model,
-            "dimension": self.vectors.shape[1],
-            "chunks": [{name: getattr(chunk, name) for name in FIELDS} for chunk in self.chunks],
-            **{name: getattr(self, name) for name in self._settings},
+            "model": now.model,
+            "dimension": now.vectors.shape[1],
+            "chunks": [{name: getattr(chunk, name) for name in FIELDS} for chunk in now.chunks],
+            **{name: getattr(now, name) for name in now._settings},
         }
-        write_index(Path(folder), content, self._faiss)
+        write_index(Path(folder), content, now._faiss)
 
     @classmethod
     def load(cls, folder: str | Path, embeddings: Embeddings) -> ChunkIndex:
@@ -252,6 +357,15 @@ def query_vectors(queries: Sequence[str], embeddings: Embeddings) -> np.ndarray:
     return embed(_AsQueries(embeddings), list(queries))
 
 
+def cosines(queries: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Of unit vectors: (queries, vectors). In double precision and rounded: equal vectors score alike in any batch."""
+    queries = queries.astype(np.float64)
+    # For a few queries, what is copied had better stay in the processor's cache.
+    rows = _ROWS if len(queries) > 8 else _ROWS // 8
+    blocks = [queries @ vectors[i : i + rows].astype(np.float64).T for i in range(0, len(vectors), rows)]
+    return np.concatenate(blocks, axis=1).round(9)
+
+
 class _AsQueries(Embeddings):
     """A model that takes every text for a query, so that `embed` and its checks serve queries too."""
 
@@ -268,6 +382,7 @@ class _AsQueries(Embeddings):
 
 _SAME = 1e-5
 """Scores that differ by less may be equal: FAISS sums in single precision."""
+_ROWS = 8192  # vectors multiplied at once
 
 
 def _checked(chunks: Any) -> list[Chunk]:
@@ -292,7 +407,8 @@ def _check_search(k: Any, min_score: Any) -> int:
     return check_size("k", k)
 
 
-def _queries(queries: Any) -> list[str]:
+def check_queries(queries: Any) -> list[str]:
+    """The queries as a list; a ValueError says what is no text, or a blank one."""
     if isinstance(queries, str) or not isinstance(queries, Iterable):
         raise ValueError(f"queries={queries!r:.80}: must be a list of texts; for one text there is search")
     queries = list(queries)
@@ -318,7 +434,9 @@ def _vectors_given(vectors: np.ndarray) -> np.ndarray:
 def _chunk_vectors(chunks: Sequence[Chunk], embeddings: Embeddings) -> np.ndarray:
     """Unit vectors of the chunks; a blank chunk is not embedded, and has no direction."""
     speaking = [place for place, chunk in enumerate(chunks) if not is_blank(chunk.text)]
-    found = unit(embed(embeddings, [chunks[place].text for place in speaking]))
+    found = unit(embed_in_blocks(embeddings, [chunks[place].text for place in speaking]))
+    if len(speaking) == len(chunks):
+        return found
     vectors = np.zeros((len(chunks), found.shape[1]), dtype=np.float32)
     vectors[speaking] = found
     return vectors

@@ -6,7 +6,7 @@ To put a new chunker under the nine rules, add a line to CHUNKERS.
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import regex
@@ -27,10 +27,11 @@ from chunklab import (
     SentenceChunker,
     SlidingWindowChunker,
     SnappingWindowChunker,
+    SplitterChain,
     embeddings,
     tokens,
 )
-from chunklab.chunk import Chunker
+from chunklab.chunk import Chunk, Chunker
 from chunklab.chunkers.recursive import RAG_ME_UP_SEPARATORS
 
 
@@ -56,6 +57,11 @@ class Case:
     adds: bool = False  # what it adds before a slice is in metadata["added"]
     embeds: bool = False  # each piece goes through a model, which takes its time
     whole: tuple[str, ...] = ()  # what it may keep whole beyond its limit, if metadata["oversize"] says so
+    above: tuple["Case", ...] = ()  # a chain's chunkers before the last
+
+    def last_level(self, chunks: list[Chunk]) -> list[Chunk]:
+        """The chunks without those above them in a chain."""
+        return [c for c in chunks if c.id.count("_", len(c.document)) == 1 + len(self.above)]
 
 
 @cache
@@ -171,3 +177,29 @@ CHUNKERS = {
     "keep or split, tiny": Case(_asking(KeepOrSplitChunker, "random", -1, 4), 4, embeds=True),
     "keep or split, garbage": Case(_asking(KeepOrSplitChunker, "garbage", 0, 9, words), 9, words, embeds=True),
 }
+
+
+def chain_of(*names: str) -> Case:
+    """A chain of these chunkers, which promises for its last level what the last of them does."""
+    cases = [CHUNKERS[name] for name in names]
+    drops, embeds = "".join(case.drops for case in cases), any(case.embeds for case in cases)
+    return replace(
+        cases[-1],
+        make=lambda: SplitterChain([case.make() for case in cases], include_all_chunks=True),
+        drops=drops,
+        embeds=embeds,
+        above=tuple(cases[:-1]),
+    )
+
+
+# None but the last overlaps: where an earlier one does, chunks of two families share text (test_chain.py).
+CHAINS = [
+    ("sentence, cl100k", "semantic"),
+    ("heading, small", "paragraph", "sentence"),
+    ("heading, tiny", "llm"),
+    ("recursive, RAG Me Up, drop", "fixed, words"),
+    ("code", "paragraph, lines", "recursive, tiny"),
+    ("cluster", "sliding, tiny"),
+]
+# Each level of a chain is the last one of the chain up to there, so all levels are under the rules.
+CHUNKERS |= {"chain: " + " > ".join(names[:k]): chain_of(*names[:k]) for names in CHAINS for k in range(2, len(names) + 1)}

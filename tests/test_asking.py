@@ -3,13 +3,20 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 from fake_llm import FakeLLM
+from langchain_core.language_models import FakeListChatModel, GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
 from pydantic import BaseModel
 
@@ -226,6 +233,67 @@ def test_at_once_a_fault_stops_what_has_not_begun_and_keeps_what_has(monkeypatch
     assert model.answered == 100 and before < 20
 
 
+@pytest.mark.parametrize("fault", [KeyboardInterrupt(), SystemExit(1), MemoryError(), StopIteration()], ids=repr)
+def test_whatever_stops_a_run_the_same_again_pays_for_nothing_twice(fault):
+    model = FakeLLM(says=echo, faults={3: fault})
+    asker = Asker(model)
+    with pytest.raises(type(fault) if isinstance(fault, (KeyboardInterrupt, SystemExit)) else LLMError):
+        asker.run(one_by_one(5))
+    assert asker.run(one_by_one(5)) == [[1]] * 5 and model.answered == 5 and len(model.asked) == 6
+
+
+@pytest.mark.parametrize("fault", [asyncio.CancelledError(), GeneratorExit(), StopAsyncIteration()], ids=repr)
+def test_at_once_what_is_no_answer_is_never_taken_for_one(fault, monkeypatch):
+    monkeypatch.setattr(asking, "_GATES", {})
+    model = FakeLLM(says=echo, faults={2: fault})
+    asker = Asker(model)
+    with pytest.raises(LLMError) as caught:  # LangChain's models make an error of their own of it
+        asyncio.run(asker.arun(all_at_once(40)))
+    assert len(model.asked) <= 2 * asking.AT_ONCE and len(traceback.extract_tb(caught.tb)) < 15
+    assert asyncio.run(asker.arun(all_at_once(40))) == [[n] for n in range(40)] and model.answered == 40
+
+
+@pytest.mark.parametrize("fault", [asyncio.CancelledError(), GeneratorExit()], ids=repr)
+def test_at_once_a_client_that_cancels_itself_is_heard(fault):
+    class Client:
+        def invoke(self, messages, **options):
+            raise AssertionError("asked in the other way")
+
+        async def ainvoke(self, messages, **options):
+            if messages[1] == ("human", "3"):
+                raise fault
+            return echo(f"human: {messages[1][1]}\n")
+
+    with pytest.raises(type(fault)):
+        asyncio.run(Asker(Client()).arun(all_at_once(40)))
+
+
+def test_at_once_a_run_that_is_cancelled_keeps_what_was_answered():
+    class Stuck(FakeLLM):
+        async def _agenerate(self, messages, *args, **kwargs):
+            if len(self.asked) == 5:
+                await asyncio.sleep(3600)
+            return self._generate(messages, *args, **kwargs)
+
+    model = Stuck(says=echo)
+    asker = Asker(model)
+
+    async def go():
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(asker.arun(one_by_one(8)), 0.2)
+
+    asyncio.run(go())
+    assert model.answered == 5 and asker.run(one_by_one(8)) == [[1]] * 8 and model.answered == 8
+
+
+def test_one_asker_serves_loops_and_threads():
+    asker, calm = Asker(FakeLLM(says=echo)), Asker(FakeLLM(says=echo))
+    expected = calm.run(all_at_once(30))
+    with ThreadPoolExecutor(4) as pool:
+        ways = [lambda: asyncio.run(asker.arun(all_at_once(30))), lambda: asker.run(all_at_once(30))] * 4
+        assert list(pool.map(lambda way: way(), ways)) == [expected] * 8
+
+
 # One at a time, and at once.
 
 
@@ -322,6 +390,60 @@ def test_an_answer_that_is_cut_off_is_an_unusable_one(finish, pauses):
         return completion('{"numbers": [4', finish) if len(seen) < 3 else completion('{"numbers": [4]}')
 
     assert Asker(openai(handle)).run(all_at_once(1)) == [[4]] and len(seen) == 3 and pauses == []
+
+
+REFUSALS = {
+    "Azure's filter": {"code": "content_filter", "message": "The response was filtered", "type": None},
+    "OpenAI's filter": {"code": "invalid_prompt", "message": "Your prompt was flagged", "type": "invalid_request_error"},
+    "OpenAI, too long": {"code": "context_length_exceeded", "message": "maximum context length is 8192 tokens", "type": "invalid_request_error"},
+    "llama.cpp, too long": {"code": 400, "message": "request (9031 tokens) exceeds the available context size", "type": "exceed_context_size_error"},
+}
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+@pytest.mark.parametrize("error", REFUSALS.values(), ids=REFUSALS)
+def test_a_question_that_a_server_will_not_read_spoils_no_other(error, way, pauses):
+    def handle(request):
+        number = json.loads(json.loads(request.content)["messages"][1]["content"])
+        return httpx.Response(400, json={"error": error}) if number == 1 else completion(json.dumps({"numbers": [number]}))
+
+    asker = Asker(openai(handle))
+    with pytest.warns(UserWarning, match=f"1 of 3 questions .*the model refused: .*{re.escape(error['message'][:20])}"):
+        found = asker.run(all_at_once(3)) if way == "sync" else asyncio.run(asker.arun(all_at_once(3)))
+    assert [found[0], found[2]] == [[0], [2]] and isinstance(found[1], Unusable) and pauses == []
+
+
+@pytest.mark.parametrize("fault", [httpx.RemoteProtocolError("peer closed connection without sending complete message body"), httpx.ReadError("reset"), httpx.ReadTimeout("")])
+def test_a_connection_that_breaks_in_the_middle_is_tried_again(fault, pauses):
+    seen = []
+
+    def handle(request):
+        seen.append(1)
+        if len(seen) == 2:
+            raise fault
+        return completion('{"numbers": [4]}')
+
+    assert Asker(openai(handle)).run(all_at_once(3)) == [[4]] * 3 and len(seen) == 4 and pauses == [2.0]
+
+
+def test_what_lasts_may_quote_a_document_that_speaks_of_schemas(pauses):
+    model = FakeLLM(says=echo, faults={1: NotRecordedError("nothing is recorded for 'the json_schema of a response_format'")})
+    asker = Asker(model)
+    with pytest.raises(LLMError, match="nothing is recorded"):
+        asker.run(all_at_once(2))
+    assert len(model.asked) == 1 and asker.run(all_at_once(2)) == [[0], [1]] and all("response_format" in options for options in model.options)
+
+
+def test_every_kind_of_chat_model_is_read():
+    said = '{"numbers": [2]}'
+    blocks = [{"type": "thinking", "thinking": "[7]"}, {"type": "text", "text": said}]
+    for message in (AIMessage(said), AIMessage(blocks), AIMessage([said[:9], said[9:]])):
+        for way in (lambda asker: asker.run(all_at_once(1)), lambda asker: asyncio.run(asker.arun(all_at_once(1)))):
+            assert way(Asker(GenericFakeChatModel(messages=iter([message])))) == [[2]]
+    assert Asker(FakeListChatModel(responses=[said]) | StrOutputParser()).run(all_at_once(1)) == [[2]]
+    for value in (None, 7, b"x", {}, AIMessage(""), AIMessage([])):
+        with pytest.warns(UserWarning, match="got no answer that could be used"):
+            assert isinstance(Asker(RunnableLambda(lambda _, value=value: value)).run(all_at_once(1))[0], Unusable)
 
 
 def test_a_refusal_and_an_empty_answer_are_unusable_ones():

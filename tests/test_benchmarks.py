@@ -34,6 +34,12 @@ def test_the_semantic_benchmark_runs(monkeypatch):
     assert len(results) == 9 and all(math.isfinite(ratio) and ratio > 0 for _, ratio in results)
 
 
-@pytest.mark.parametrize("name", ["headings", "retrieval", "semantic", "sentences", "source_code", "speed"])
+def test_the_index_benchmark_runs(capsys):
+    results = dict(load("index").main(["--smoke"]))
+    assert len(results) == 10 and all(math.isfinite(value) and value >= 0 for value in results.values())
+    assert results["questions a second, one by one"] > 0 and "| seconds to index |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["headings", "index", "retrieval", "semantic", "sentences", "source_code", "speed"])
 def test_the_page_names_each_benchmark(name):
     assert f"tests/benchmarks/{name}.py" in (FOLDER / "README.md").read_text(encoding="utf-8")

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import FakeListChatModel
+from test_strategies import family
 
-from chunklab import evaluation
+from chunklab import ChunkIndex, Window, evaluation, small_to_big
 from chunklab.chunk import Chunk, Chunker
 from chunklab.chunkers.fixed import FixedSizeChunker
 from chunklab.chunkers.recursive import RecursiveChunker
@@ -123,6 +124,47 @@ def test_chunks_that_are_made_already_and_come_from_several_places(board):
     assert row.scores["recall"].tolist() == [8 / 14, 0, 10 / 14, 0]
     assert row.scores["precision"].tolist() == [8 / 18, 0, 10 / 18, 0]
     assert row.cut.tolist() == [1, 1, 1, 1]
+
+
+def test_a_strategy_is_scored_by_the_passages_that_it_gives(board):
+    def window(chunks, model):
+        return Window(ChunkIndex(chunks, model), documents=DOCUMENTS)
+
+    plain, row = board.add("sentences", Sentences()), board.add("window", Sentences(), index=window)
+    assert row.sizes.tolist() == plain.sizes.tolist() and row.cut.tolist() == plain.cut.tolist()
+    for place, each in enumerate(QUESTIONS):
+        assert row.scores["recall"][place] == span_scores(row.hits[place], each.spans).recall
+        assert all(hit.chunk.text == DOCUMENTS[hit.chunk.document][hit.chunk.start : hit.chunk.end] for hit in row.hits[place])
+    assert row.scores["recall"][3] == 1 > plain.scores["recall"][3], "the gold is in two sentences"
+    assert row.tokens.mean() > plain.tokens.mean() and row.embedded == plain.embedded
+    # A budget of a strategy's own, and of the board.
+    tight = board.add("tight", Sentences(), index=lambda c, m: Window(ChunkIndex(c, m), max_tokens=12))
+    assert tight.tokens.max() <= 12 and board.within(9).rows["window"].tokens.max() <= 9
+
+
+def test_small_to_big_is_measured_by_the_chunks_that_it_searches(board):
+    chunks = [c for name, text in DOCUMENTS.items() for c in family(text, name)]
+    board.embeddings.asked.clear()
+    row = board.add("small to big", chunks, index=small_to_big)
+    small = [c for c in chunks if c.parent_id]
+    assert board.embeddings.asked == [c.text for c in small] and row.embedded == len(row.sizes) == len(small)
+    assert [hit.chunk.parent_id for hit in row.hits[0]] == [None, None]
+
+
+def test_questions_are_given_as_texts_where_words_count(board):
+    asked = []
+
+    class ByWords:
+        reads_words, chunks = True, []
+
+        def search_many(self, queries, k):
+            asked.append((queries, k))
+            return [[] for _ in queries]
+
+    board.add("words", Sentences(), index=lambda chunks, model: ByWords())
+    assert asked == [([each.question for each in QUESTIONS], 2)]
+    with pytest.raises(ValueError, match="index=.*gave None, which cannot be searched"):
+        board.add("none", Sentences(), index=lambda chunks, model: None)
 
 
 def test_no_chunks_is_a_row_of_zeros(board):

@@ -23,11 +23,11 @@ ROOT = Path(__file__).resolve().parents[1]
 TOP = {"notebooks", "chunklab", "data", "tests", "requirements.txt", "README.md", "pyproject.toml", "LICENSE"}
 DOTS = {".ci", ".github", ".gitignore", ".gitattributes"}
 # A module imports from its own row and the rows above it; models and exercises from nothing but themselves.
-LAYERS = ["exercises", "models", "chunk", "chunkers", "settings", "formats", "documents", "corpus", "index_file", "retrieval", "multi_vector", "metrics", "counting", "rows", "evaluation"]
+LAYERS = ["exercises", "models", "chunk", "chunkers", "settings", "formats", "documents", "corpus", "index_file", "retrieval", "multi_vector", "metrics", "passages", "strategies", "hybrid", "counting", "rows", "evaluation"]
 LAYERS += ["figures", "curves", "view", "explorer", "scale", "record", "chunk_files", "__main__"]
 ALONE = {"models", "exercises", "chunk"}
 HEAVY = {"onnxruntime", "faiss", "wordllama", "pandas", "matplotlib", "tiktoken", "tokenizers", "langchain_openai"}
-HEAVY |= {"numpy", "langchain_core", "langchain_text_splitters", "ragas", "ray", "ipywidgets"}
+HEAVY |= {"bm25s", "Stemmer", "numpy", "langchain_core", "langchain_text_splitters", "ragas", "ray", "ipywidgets"}
 TEXT = {".py", ".md", ".toml", ".yml", ".yaml", ".txt", ".cfg", ".sh", ".json", ".jsonl", ".ipynb", ".csv", ""}
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import math
 import re
+import time
 import warnings
 
 import pytest
@@ -10,11 +12,15 @@ from chunkers import CHUNKERS
 from fake_llm import GARBAGE, MODES, FakeLLM
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
 from test_rules import TEXT, assert_rules
 
-from chunklab import KeepOrSplitChunker, LLMChunker, LLMError, LumberChunker, PropositionChunker
+from chunklab import AgenticChunker, KeepOrSplitChunker, LLMChunker, LLMError, LumberChunker, PropositionChunker
 from chunklab.chunkers import asking, llm
 from chunklab.chunkers.keep_or_split import split_margin
+from chunklab.chunkers.questions import reply_of
 
 LOSSLESS = {
     "llm": lambda model: LLMChunker(model, 60),
@@ -232,6 +238,42 @@ def test_a_model_without_log_probabilities_is_told_apart():
     assert KeepOrSplitChunker(model).chunk("One sentence alone.")[0].text == "One sentence alone."
 
 
+@pytest.mark.parametrize(
+    "logprobs",
+    [None, {}, "x", [1], {"content": None}, {"content": []}, {"content": "keep"}, {"content": ["keep"]}, {"content": [{}]}, {"content": [{"token": "keep"}]},
+     {"content": [{"token": None, "logprob": None}]}, {"content": [{"token": "keep", "logprob": "x", "top_logprobs": 3}]}],
+    ids=str,
+)  # fmt: skip
+def test_what_is_no_log_probability_is_none(logprobs):
+    model = GenericFakeChatModel(messages=iter([AIMessage("keep", response_metadata={"logprobs": logprobs})]))
+    with pytest.raises(LLMError, match="no log-probabilities"):
+        KeepOrSplitChunker(model).chunk(PETS)
+
+
+def test_probabilities_as_servers_write_them():
+    def margin(token, logprob, top):
+        reply = reply_of(AIMessage(token, response_metadata={"logprobs": {"content": [{"token": token, "logprob": logprob, "top_logprobs": top}]}}))
+        return split_margin(reply.likely)
+
+    half = math.log(0.5)
+    assert margin("keep", half, None) == margin(" KEEP", half, []) == -0.5 and margin("sp", half, [{"token": " Keep", "logprob": -9999.0}]) == 0.5
+    assert margin("keep", -math.inf, [{"token": "split", "logprob": -math.inf}]) is None and margin("the", 0.0, []) is None
+
+
+@pytest.mark.parametrize("held", [AIMessage(""), AIMessage("", additional_kwargs={"refusal": "No."})], ids=["filtered", "refused"])
+def test_an_answer_that_is_held_back_spoils_no_other(held):
+    class Careful(FakeLLM):
+        def _generate(self, messages, *args, **kwargs):
+            if "Rates rose" in json.loads(messages[1].content)["after"]:
+                return ChatResult(generations=[ChatGeneration(message=held)])
+            return super()._generate(messages, *args, **kwargs)
+
+    chunks, calm = KeepOrSplitChunker(Careful()).chunk(PETS), KeepOrSplitChunker(FakeLLM()).margins(PETS)
+    margins = KeepOrSplitChunker(Careful()).margins(PETS)
+    assert margins[1] == -1 and [*margins[:1], *margins[2:]] == [*calm[:1], *calm[2:]]
+    assert_lossless(chunks, PETS) or ["fallback" in c.metadata for c in chunks].count(True) == 1
+
+
 # Text is data.
 
 HOSTILE = [
@@ -260,6 +302,77 @@ def test_a_document_that_gives_orders_changes_no_other_chunk_and_loses_nothing(o
     near = len(before) - 700
     assert [c for c in chunks if c.end < near] == [type(c)(c.text, c.start, c.end, c.document, c.id, None, c.index, len(chunks)) for c in harmless if c.end < near]
     assert any(c.start > len(before) + 900 and "fallback" not in c.metadata for c in chunks), "it goes on as before"
+
+
+class Refuses(FakeLLM):
+    """A server that answers a hostile document with an error of its own kind."""
+
+    error: object = None
+
+    def _generate(self, messages, stop=None, run_manager=None, **kwargs):
+        if any(json.dumps(order, ensure_ascii=False)[1:-1] in messages[1].content for order in HOSTILE):
+            raise self.error
+        return super()._generate(messages, stop, run_manager, **kwargs)
+
+
+def filtered(**what):
+    error = ValueError("400: filtered, says the json of the response")
+    vars(error).update(what)
+    return error
+
+
+@pytest.mark.parametrize("error", [None, filtered(code="content_filter"), filtered(type="exceed_context_size_error")], ids=["read", "filtered", "too long"])
+@pytest.mark.parametrize("name", [*LOSSLESS, "propositions", "agentic"])
+def test_a_hostile_document_between_two_changes_neither(name, error):
+    make = {**LOSSLESS, "propositions": PropositionChunker, "agentic": AgenticChunker}[name]
+    first, last = PETS, PETS.replace("cat", "dog")
+    orders = " ".join([*HOSTILE, "The sea is calm.", *HOSTILE])
+    calm = [make(FakeLLM()).chunk(text, "d") for text in (first, last)]
+    for order in [*HOSTILE, orders]:
+        model = Refuses() if error else FakeLLM()
+        if error:
+            model.error = error
+        chunker = make(model)
+        found = [chunker.chunk(text, "d") for text in (first, order, last)]
+        assert [found[0], found[2]] == calm and [c.metadata for c in found[2]] == [c.metadata for c in calm[1]]
+        if name in LOSSLESS:
+            assert_lossless(found[1], order)
+
+
+@pytest.mark.parametrize("name", [*LOSSLESS, "propositions", "agentic"])
+def test_time_and_calls_grow_as_the_text_does(name):
+    make = {**LOSSLESS, "llm": LLMChunker, "lumber": LumberChunker, "keep or split": KeepOrSplitChunker, "propositions": PropositionChunker, "agentic": AgenticChunker}[name]
+
+    class Quick:
+        def __init__(self):
+            self.asked = 0
+
+        def invoke(self, messages, **options):
+            self.asked += 1
+            return AIMessage('{"starts": [4], "first": 3, "chunk": 0, "title": "T", "summary": "S", "propositions": []}', response_metadata=likely(split=-1.0))
+
+        ainvoke = invoke
+
+    taken = []
+    for count in (600, 2400) if name == "agentic" else (1250, 5000):
+        text, model = " ".join(f"Sentence number {n} says {n * 7 % 13} things." for n in range(count)), Quick()
+        start = time.process_time()
+        make(model).chunk(text)
+        taken.append((time.process_time() - start, model.asked))
+    (seconds, asked), (longer, more) = taken
+    assert more <= 4.2 * asked + 9 and longer <= 9 * seconds + 0.5
+
+
+@pytest.mark.parametrize("name", [*LOSSLESS, "propositions"])
+@pytest.mark.parametrize("text", ["x" * 200_000, "word " * 20_000, "." * 50_000, "👩\u200d🔬" * 9000, "a\u0301" * 20_000, "ok \ud835 tail \x00 end. " * 500], ids=lambda text: ascii(text[:6]))
+def test_a_text_without_sentences_is_cut_in_time(name, text):
+    make = {"llm": LLMChunker, "lumber": LumberChunker, "keep or split": KeepOrSplitChunker, "propositions": PropositionChunker}[name]
+    model = FakeLLM()
+    start = time.process_time()
+    chunks = make(model).chunk(text)
+    assert time.process_time() - start < 20
+    assert name == "propositions" or assert_lossless(chunks, text) is None
+    assert max(map(len, model.asked), default=0) < 40_000
 
 
 @pytest.mark.parametrize("name", [*LOSSLESS, "propositions"])

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 import threading
 from datetime import date
@@ -12,8 +13,10 @@ import pytest
 from langchain_openai import ChatOpenAI
 from test_llm import answered
 
+from chunklab import LLMChunker, LLMError
 from chunklab import __main__ as cli
 from chunklab import record as module
+from chunklab.chunkers import asking
 from chunklab.models.recordings import Recorder, Recordings, finish, load
 
 NOTES = {"model": "tiny", "sha256": "1" * 64, "date": "2000-01-01"}
@@ -38,10 +41,13 @@ def server():
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             serving.seen.append((body, self.headers["authorization"]))
-            status = 500 if len(serving.seen) >= serving.fails_from else 200
+            status = serving.status if len(serving.seen) >= serving.fails_from else 200
             words = body["messages"][-1]["content"]
-            data = json.dumps(answered(f"To {words}") if status == 200 else {"error": {"message": "gone"}}).encode()
+            answer = answered(f"To {words}") if serving.body is None else serving.body
+            data = json.dumps(answer if status == 200 else {"error": {"message": "gone"}}).encode()
             self.send_response(status)
+            if status == 429:
+                self.send_header("retry-after", "7")
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(data)))
             self.end_headers()
@@ -51,7 +57,7 @@ def server():
             pass
 
     serving = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    serving.seen, serving.fails_from = [], 10**9
+    serving.seen, serving.fails_from, serving.status, serving.body = [], 10**9, 500, None
     serving.address = f"http://127.0.0.1:{serving.server_port}/v1"
     threading.Thread(target=serving.serve_forever, daemon=True).start()
     yield serving
@@ -85,6 +91,79 @@ def test_what_was_answered_is_kept_after_a_fault_and_paid_for_once(server, tmp_p
     assert "secret" not in text and "127.0.0.1" not in text and "model\": \"local" not in text
 
 
+@pytest.mark.parametrize("name", ["/srv/models/tiny.gguf", "C:\\Users\\ann\\tiny.gguf", "org/tiny.gguf"])
+def test_a_model_that_is_called_by_its_file_is_named_without_the_folder(server, tmp_path, name):
+    path, notes = tmp_path / "05.json", {**NOTES, "model": name}
+    for _ in range(2):
+        model_of(Recorder(path, server.address, notes)).invoke("A?")
+    assert [body["model"] for body, _ in server.seen] == [name], "asked for by its whole name, and gone on with"
+    finish(path)
+    text = path.read_text(encoding="utf-8")
+    assert "ann" not in text and load(path)[2]["model"] == ("org/tiny.gguf" if name.startswith("org") else "tiny.gguf")
+
+
+def test_what_cannot_be_written_is_said_and_never_left_out(server, tmp_path, monkeypatch):
+    path = tmp_path / "05.json"
+    chunker = LLMChunker(model_of(Recorder(path, server.address, NOTES)))
+    monkeypatch.setattr(asking, "sleep", pytest.fail)
+
+    def full(self, *_, **__):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("pathlib.Path.write_text", full)
+        with pytest.raises(LLMError, match="NotKeptError: 05.partial could not be written.*No space left"):
+            chunker.chunk("One. Two. Three.")
+    assert len(server.seen) == 1 and not path.with_suffix(".partial").exists()
+    model_of(Recorder(path, server.address, NOTES)).invoke("A?")
+    assert finish(path) == 1
+
+
+@pytest.mark.parametrize("body", [{}, {"error": {"message": "overloaded"}}, {"choices": []}])
+def test_what_is_no_answer_is_not_recorded(server, tmp_path, body):
+    path, server.body = tmp_path / "05.json", body
+    with pytest.raises(ValueError, match="the server gave no answer, and said: "):
+        model_of(Recorder(path, server.address, NOTES)).invoke("A?")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_that_is_busy_is_waited_for_as_long_as_it_says(server, tmp_path, monkeypatch):
+    waited, server.fails_from, server.status = [], 1, 429
+
+    def wait(seconds):
+        waited.append(seconds)
+        server.fails_from = 10**9
+
+    monkeypatch.setattr(asking, "sleep", wait)
+    with pytest.warns(UserWarning, match="no JSON"):
+        LLMChunker(model_of(Recorder(tmp_path / "05.json", server.address, NOTES))).chunk("One. Two. Three.")
+    assert waited == [7.0]
+
+
+def test_a_damaged_file_beside_the_recording_is_named(tmp_path):
+    (tmp_path / "05.partial").write_text('{"interactions": [', encoding="utf-8")
+    with pytest.raises(ValueError, match="05.partial is not a recording .*: delete it"):
+        Recorder(tmp_path / "05.json", "http://x/v1", NOTES)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"lesson": "5"}, "lesson='5': must be one of "), ({"lesson": ""}, "lesson=''"), ({"model": " "}, "model=' ': must name the model"),
+        ({"base_url": "127.0.0.1:1/v1"}, "base_url='127.0.0.1:1/v1': no server answers there"), ({"base_url": ""}, "base_url=''"), ({"base_url": "http://[/v1"}, "base_url="),
+        ({"base_url": "http://127.0.0.1:1/v1"}, "base_url='http://127.0.0.1:1/v1': no server answers there"), ({"file": "gone.gguf"}, "gone.gguf"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_recording_says_what_is_missing_before_it_runs_anything(server, change, says, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(module, "FOLDER", tmp_path)
+    given = {"lesson": "00", "base_url": server.address, "model": "tiny", **change}
+    options = [word for name in ("base_url", "model", "file") if name in given for word in (f"--{name.replace('_', '-')}", given[name])]
+    assert cli.main(["record", given["lesson"], *options]) == 1
+    said = capsys.readouterr().err
+    assert says in said and "could not be recorded" in said and "Traceback" not in said and list(tmp_path.iterdir()) == []
+
+
 def test_another_model_begins_anew(server, tmp_path):
     path = tmp_path / "05.json"
     model_of(Recorder(path, server.address, NOTES)).invoke("A?")
@@ -109,6 +188,15 @@ def test_a_lesson_is_recorded_and_then_replayed(server, tmp_path, monkeypatch, c
         "sha256": hashlib.sha256(b"weights").hexdigest(),
         "date": date.today().isoformat(),
     }
+    server.seen.clear()
+    server.fails_from = 2
+    with pytest.raises(RuntimeError, match=r"gone[\s\S]*What was answered until then is kept") as caught:
+        module.record("05", server.address, "other", file, folder)
+    assert "\x1b" not in str(caught.value)
+    assert len(server.seen) == 2 and "CHUNKLAB_RECORD" not in os.environ
+    server.fails_from = 10**9
+    module.record("05", server.address, "other", file, folder)
+    assert len(server.seen) == 3 and len(Recordings(folder).answers) == 2
     with pytest.raises(ValueError, match="lesson='07': must be one of 05"):
         module.record("07", server.address, "tiny")
     assert cli.main(["record", "07", "--base-url", server.address, "--model", "tiny"]) == 1

@@ -1,9 +1,13 @@
-"""The index finds what is nearest, in a settled order, and is kept on disk without a pickle."""
+"""The index finds what is nearest, in a settled order, follows its documents, and is kept on disk without a pickle."""
 
 import json
+import multiprocessing
 import os
 import pickle
+import random
+import signal
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -11,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 
-from chunklab import index_file
+from chunklab import MultiVectorIndex, index_file
 from chunklab.chunk import Chunk
 from chunklab.retrieval import ChunkIndex, model_name
 
@@ -235,6 +239,127 @@ def test_a_model_is_named_by_what_it_has(attribute, name):
     assert model_name(model) == name
 
 
+# Documents that change.
+
+
+class Counting(Fixed):
+    """A vector for any text, the same in each process."""
+
+    def __init__(self):
+        super().__init__({}, "counting")
+
+    def embed_documents(self, texts):
+        self.asked += texts
+        return [[1.0 + len(text), 1.0 + text.count("1"), 1.0 + text.count("e")] for text in texts]
+
+
+def same(one, other):
+    """Whether two indexes hold and find the same."""
+    assert one.chunks == other.chunks and np.array_equal(one.vectors, other.vectors)
+    for query in ("q", "e1", "eleven"):
+        assert one.search(query, k=7) == other.search(query, k=7)
+    return True
+
+
+@pytest.mark.parametrize("kind", [ChunkIndex, MultiVectorIndex])
+def test_updating_one_document_of_a_hundred_embeds_only_its_new_chunks(kind):
+    model = Counting()
+    documents = {f"d{i}": chunks_of(f"one {i}.", f"two {i}.", f"three {i}.", document=f"d{i}") for i in range(100)}
+    index = kind([c for chunks in documents.values() for c in chunks], model)
+    model.asked.clear()
+    documents["d41"] = chunks_of("one 41.", "two and a half.", "three 41.", "one 7.", document="d41")
+    index.update("d41", documents["d41"])
+    assert set(model.asked) == {"two and a half."}, "one 7. is another document's, and embedded already"
+    assert len(model.asked) == (2 if kind is MultiVectorIndex else 1), "as a chunk, and as a sentence"
+    assert same(index, kind([c for chunks in documents.values() for c in chunks], Counting()))
+    model.asked.clear()
+    index.update("d41", documents["d41"])
+    index.remove("d99")
+    assert model.asked == [] and len(index) == 298
+
+
+@pytest.mark.parametrize("kind", [ChunkIndex, MultiVectorIndex])
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from("abc"), st.lists(st.sampled_from(["e", "ee1", "e. 1.", " "]), max_size=3)), max_size=8
+    )
+)
+def test_a_changed_index_is_what_a_new_one_would_be(kind, steps):
+    index, documents = kind([], Counting()), {}
+    for document, texts in steps:
+        chunks = chunks_of(*texts, document=document)
+        if texts or document not in documents:
+            index.update(document, chunks)
+        else:
+            index.remove(document)
+        documents[document] = chunks
+        documents = {name: kept for name, kept in documents.items() if kept}
+    fresh = kind([c for chunks in documents.values() for c in chunks], Counting())
+    assert index.chunks == fresh.chunks and (not fresh.vectors.size or same(index, fresh))
+
+
+def test_chunks_are_added_at_the_end_and_updated_in_their_place():
+    model = Fixed(COMPASS)
+    index = ChunkIndex(chunks_of("east") + chunks_of("east", document="b.md"), model)
+    index.add(chunk for chunk in chunks_of("east", "north", document="c.md"))
+    index.update("a.md", chunks_of("east", "west"))
+    assert [hit.chunk.document for hit in index.search("q", k=3)] == ["a.md", "b.md", "c.md"]
+    index.update("d.md", chunks_of("q", document="d.md"))
+    index.update("b.md", [])
+    assert [c.document for c in index.chunks] == ["a.md", "a.md", "c.md", "c.md", "d.md"]
+    assert model.asked == ["east", "east", "north", "west", "q", "q"], "a query is embedded too"
+
+
+def test_a_change_that_fails_changes_nothing():
+    index = ChunkIndex(chunks_of("east"), Fixed(COMPASS))
+    before = (index.chunks, index.search("q"))
+    bad = {
+        "holds 2 with document 'a.md' and id 'a.md_0'": lambda: index.add(chunks_of("north")),
+        "chunks holds a str": lambda: index.add(["north"]),
+        "chunks=None": lambda: index.update("a.md", None),
+        "holds some of document 'a.md': must be of 'b.md' alone": lambda: index.update("b.md", chunks_of("north")),
+        "document='b.md': the index has no chunk of it": lambda: index.remove("b.md"),
+        "doc_id=3": lambda: index.update(3, []),
+    }
+    for says, change in bad.items():
+        with pytest.raises(ValueError, match=says):
+            change()
+    with pytest.raises(KeyError):
+        index.update("a.md", chunks_of("a text that the model does not know"))
+    index.embeddings = Fixed({"up": [0, 0, 1]}, "deep")
+    with pytest.raises(ValueError, match=r"the model gives 3 dimensions, the index has 2 \(fixed\)"):
+        index.add(chunks_of("up", document="b.md"))
+    index.embeddings = Fixed(COMPASS)
+    assert (index.chunks, index.search("q")) == before
+
+
+def test_threads_may_search_while_one_changes_the_index():
+    from concurrent.futures import ThreadPoolExecutor
+
+    few, many = chunks_of("east", document="x"), chunks_of(*["east"] * 300, document="x")
+    index = ChunkIndex(few, Fixed(COMPASS))
+
+    def change():
+        for turn in range(100):
+            index.update("x", few if turn % 2 else many)
+
+    with ThreadPoolExecutor(4) as pool:
+        changing = pool.submit(change)
+        sizes = set()
+        while not changing.done():
+            found = list(pool.map(lambda _: index.search("q", k=500), range(8)))
+            sizes |= {(len(hits), len({hit.chunk.id for hit in hits}), hits[0].chunk.total) for hits in found}
+        changing.result()
+    assert sizes <= {(1, 1, 1), (300, 300, 300)}
+
+
+def test_all_scores_are_what_a_search_finds():
+    index = ChunkIndex(chunks_of("west", "north", "nowhere", "east"), Fixed(COMPASS))
+    assert index.scores(["q", "nowhere"]).tolist() == [[-1, 0, 0, 1], [0, 0, 0, 0]]
+    assert index.scores(np.array([[0, 2]])).tolist() == [[0, 1, 0, 0]]
+    assert index.scores([]).shape == (0, 4) and ChunkIndex([], Fixed(COMPASS)).scores(["q"]).shape == (1, 0)
+
+
 @pytest.fixture
 def saved(tmp_path):
     index = ChunkIndex(chunks_of("west", "north", "east", lang="en", spans=[[0, 4]]), Fixed(COMPASS))
@@ -386,3 +511,61 @@ def test_many_may_save_and_load_one_folder_at_once(saved):
     with ThreadPoolExecutor(6) as pool:
         assert set(pool.map(work, range(60))) <= {2, 3, 4}
     assert len(list(saved.glob("*.faiss"))) == 1
+
+
+def saving(folder, indexes):
+    """A process that saves these indexes into a folder, in turn, until it is killed."""
+
+    def work():
+        while True:
+            for index in indexes:
+                index.save(folder)
+
+    process = multiprocessing.get_context("fork").Process(target=work, daemon=True)
+    process.start()
+    return process
+
+
+def killed(process):
+    process.kill()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL, "it was at work until then"
+
+
+needs_fork = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process cannot safely be forked")
+SIZES = {1, 40, 4000}
+
+
+@pytest.fixture(scope="module")
+def indexes():
+    model = Counting()
+    return [ChunkIndex(chunks_of(*[f"text {i} " * 20 for i in range(size)]), model) for size in sorted(SIZES)]
+
+
+@needs_fork
+def test_a_process_that_is_killed_while_it_saves_loses_nothing(tmp_path, indexes):
+    indexes[0].save(tmp_path)
+    moments, found, halves = random.Random(1), set(), 0
+    for _ in range(40):
+        process = saving(tmp_path, indexes[1:])
+        time.sleep(moments.uniform(0, 0.15))
+        killed(process)
+        index = ChunkIndex.load(tmp_path, Counting())
+        assert same(index, next(one for one in indexes if len(one) == len(index)))
+        found.add(len(index))
+        halves += len(list(tmp_path.glob("*.tmp")))
+    assert len(found) > 1 and halves, "it was killed while it wrote"
+    indexes[0].save(tmp_path)
+    assert sorted(path.suffix for path in tmp_path.iterdir() if path.name != ".lock") == [".faiss", ".json"]
+
+
+@needs_fork
+def test_others_may_read_while_a_process_saves(tmp_path, indexes):
+    indexes[0].save(tmp_path)
+    process, found, until = saving(tmp_path, indexes), set(), time.monotonic() + 20
+    reads = 0
+    while (found != SIZES or reads < 40) and time.monotonic() < until:
+        found.add(len(ChunkIndex.load(tmp_path, Counting())))
+        reads += 1
+    killed(process)
+    assert found == SIZES

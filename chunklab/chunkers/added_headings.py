@@ -12,9 +12,10 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import accumulate
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from chunklab.chunk import BOM, Chunk, Span, check_text, hard_cut, trim
 from chunklab.chunkers.asking import Asker, Plan, unfinished
@@ -48,7 +49,7 @@ class Heading(BaseModel):
 class Headings(BaseModel):
     """The answer."""
 
-    headings: list[Heading]
+    headings: Annotated[list[Heading], Field(json_schema_extra={"maxItems": 12})]
 
 
 class HeadedText(NamedTuple):
@@ -72,9 +73,7 @@ class HeadedText(NamedTuple):
         >>> HeadedText("## A\\n\\nb", "b", [(0, 6)], []).place(6)
         0
         """
-        before = bisect_right(self.added, (position, len(self.text)))
-        gone = sum(end - start for start, end in self.added[:before])
-        return position - gone + max(0, self.added[before - 1][1] - position if before else 0)
+        return self._places([position])[0]
 
     def back(self, chunks: Sequence[Chunk]) -> list[Chunk]:
         """Chunks of the text with their places in the source.
@@ -86,11 +85,19 @@ class HeadedText(NamedTuple):
             The same chunks, with their headings; start and end are places in `source`. A chunk that holds nothing but
             headings is left out.
         """
-        found = []
-        for chunk in chunks:
-            start, end = trim(self.source, self.place(chunk.start), self.place(chunk.end))
+        found, starts = [], self._places([chunk.start for chunk in chunks])
+        for chunk, start, end in zip(chunks, starts, self._places([chunk.end for chunk in chunks]), strict=True):
+            start, end = trim(self.source, start, end)
             if start < end:
                 found.append(replace(chunk, start=start, end=end))
+        return found
+
+    def _places(self, positions: Sequence[int]) -> list[int]:
+        found, gone = [], [0, *accumulate(end - start for start, end in self.added)]
+        for position in positions:
+            before = bisect_right(self.added, (position, len(self.text)))
+            inside = max(0, self.added[before - 1][1] - position) if before else 0
+            found.append(position - gone[before] + inside)
         return found
 
 
@@ -120,14 +127,14 @@ def add_headings(text: str, llm: BaseChatModel) -> HeadedText:
     [(0, 15, 'The cat sleeps.'), (17, 28, '## Rates\\n\\nRates rose.')]
     """
     plan = _plan(check_text(text))
-    with unfinished("headings", llm) as kept:
+    with unfinished("headings", llm, text) as kept:
         return Asker(llm, kept).run(plan)
 
 
 async def aadd_headings(text: str, llm: BaseChatModel) -> HeadedText:
     """The same as `add_headings`, with several questions on their way at once."""
     plan = _plan(check_text(text))
-    with unfinished("headings", llm) as kept:
+    with unfinished("headings", llm, text) as kept:
         return await Asker(llm, kept).arun(plan)
 
 

@@ -27,6 +27,7 @@ from weakref import WeakKeyDictionary, ref
 
 from chunklab.chunk import Chunk, Chunker, Span, check_id, check_text
 from chunklab.chunkers.questions import Question, Reply, Unusable, as_json, cut_off_reply, reply_of
+from chunklab.models.tokens import well_formed
 from chunklab.models.vectors import ATTEMPTS, LONGEST_PAUSE, pause_after
 
 if TYPE_CHECKING:
@@ -42,9 +43,11 @@ sleep, async_sleep = time.sleep, asyncio.sleep
 
 _PASSING = {"APIConnectionError", "TransportError"}  # OpenAI's, Anthropic's and httpx's names for a bad connection
 _CUT_OFF = {"LengthFinishReasonError", "ContentFilterFinishReasonError"}  # OpenAI's client raises these for an answer
+# What a server says that will not read one question, such as a hostile or a very long text; it answers others.
+_REFUSED = {"content_filter", "invalid_prompt", "context_length_exceeded", "exceed_context_size_error"}
 _SLOW = 3  # seconds, after which a bar shows how far it is
 _GATES: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
-_UNFINISHED: dict[tuple[str, int], tuple[ref, dict[str, Reply]]] = {}
+_UNFINISHED: dict[tuple[str, int, int], tuple[ref, dict[str, Reply]]] = {}
 
 Plan = Generator[list[Question], list[Any], Any]
 """Yields questions, is sent their answers, returns what is made of them."""
@@ -54,7 +57,7 @@ class LLMError(RuntimeError):
     """The model did not answer; what it answered before is kept.
 
     Attributes:
-        done: how many of its replies are kept.
+        done: how many of its replies were kept by then.
     """
 
     def __init__(self, message: str, done: int = 0) -> None:
@@ -125,7 +128,7 @@ class Asker:
                 for _ in range(TRIES):
                     try:
                         answer, messages = one.judge(messages, await self._acall(messages, one.options, faults))
-                    except Exception as fault:
+                    except BaseException as fault:  # a client that cancels itself is no answer either
                         faults.append(fault)
                         raise
                     if not isinstance(answer, Unusable):
@@ -157,7 +160,7 @@ class Asker:
         key, attempt = _key(messages, options), 0
         while key not in self._kept:
             if faults:
-                raise faults[0]  # another question has failed: this one is not begun
+                raise asyncio.CancelledError  # another question has failed: this one is not begun
             attempt += 1
             try:
                 self._kept[key] = reply_of(await self._llm.ainvoke(messages, **self._allowed(options)))
@@ -172,15 +175,21 @@ class Asker:
 
     def _after(self, error: Exception, key: str, options: dict[str, Any], attempt: int) -> float:
         """Seconds to wait before the next attempt; raises LLMError where there is to be none."""
-        if type(error).__name__ in _CUT_OFF:
+        names = {kind.__name__ for kind in type(error).__mro__}
+        if names & _CUT_OFF:
             self._kept[key] = cut_off_reply(error)
             return 0
-        if "response_format" in self._allowed(options) and re.search("response_format|json_schema", str(error)):
+        if "ContextOverflowError" in names or {str(getattr(error, name, "")) for name in ("code", "type")} & _REFUSED:
+            self._kept[key] = Reply("", refusal=well_formed(str(error)))
+            return 0
+        # What lasts may quote the document, which may speak of anything.
+        lasting = _is_lasting(error)
+        knows_no_schema = not lasting and re.search("response_format|json_schema", str(error))
+        if knows_no_schema and "response_format" in self._allowed(options):
             self._plain = True  # the prompt asks for JSON all the same
             return 0
-        names = {kind.__name__ for kind in type(error).__mro__}
         busy = (type(error),) if names & _PASSING else (ConnectionError, TimeoutError)
-        pause = None if _is_lasting(error) else pause_after(error, attempt, busy)
+        pause = None if lasting else pause_after(error, attempt, busy)
         if pause is None or pause > LONGEST_PAUSE or attempt >= ATTEMPTS:
             wait = f" The server asks to wait {pause:.0f} seconds." if pause and pause > LONGEST_PAUSE else ""
             raise LLMError(
@@ -260,23 +269,24 @@ def _is_lasting(error: Exception) -> bool:
 def _reasons(error: Exception) -> str:
     """The error, and what lies behind it, as far as it says more."""
     return "; because of ".join(
-        dict.fromkeys(f"{type(cause).__name__}: {cause}".rstrip(". ")[:600] for cause in _causes(error))
+        dict.fromkeys(f"{type(cause).__name__}: {cause}".rstrip(":. ")[:600] for cause in _causes(error))
     )
 
 
 @contextmanager
-def unfinished(task: str, llm: BaseChatModel) -> Iterator[dict[str, Reply]]:
+def unfinished(task: str, llm: BaseChatModel, text: str) -> Iterator[dict[str, Reply]]:
     """What functions, which keep nothing, keep all the same: the replies of a run that failed, as long as its model is.
 
     Args:
         task: names the function.
         llm: the model.
+        text: the document, so that the runs of several do not drop each other's replies.
 
     Yields:
         The replies of the last run, if it failed; else none. New ones are put in.
     """
     check_llm(llm)
-    key = task, id(llm)
+    key = task, id(llm), hash(text)
     owner, kept = _UNFINISHED.get(key, (None, {}))
     kept = dict(kept) if owner and owner() is llm else {}
     try:

@@ -95,14 +95,14 @@ def add_context(chunks: Sequence[Chunk], text: str, llm: BaseChatModel) -> list[
     ['Report of 2020: Revenue\\nIt rose by 3%.']
     """
     plan = _plan(check_places(chunks, text), text)
-    with unfinished("context", llm) as kept:
+    with unfinished("context", llm, text) as kept:
         return Asker(llm, kept).run(plan)
 
 
 async def aadd_context(chunks: Sequence[Chunk], text: str, llm: BaseChatModel) -> list[Chunk]:
     """The same as `add_context`, with several questions on their way at once."""
     plan = _plan(check_places(chunks, text), text)
-    with unfinished("context", llm) as kept:
+    with unfinished("context", llm, text) as kept:
         return await Asker(llm, kept).arun(plan)
 
 

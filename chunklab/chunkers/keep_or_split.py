@@ -69,6 +69,10 @@ def split_margin(likely: Mapping[str, float]) -> float | None:
 def read_margin(reply: Reply) -> float:
     """The margin in a reply; raises Unusable where neither word is in it, LLMError where no model could give one."""
     if not reply.likely:
+        if reply.refusal:
+            raise Unusable(f"the model refused: {reply.refusal:.200}")
+        if not reply.text.strip():  # held back by a filter: that says nothing about the other questions
+            raise Unusable("it is empty")
         raise LLMError(
             "the model gave no log-probabilities: KeepOrSplitChunker needs them. Give it chunklab.chat(), a model "
             "of OpenAI, or one of a server of your own that knows `logprobs`; or take LLMChunker, which needs none"

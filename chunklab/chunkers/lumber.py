@@ -8,7 +8,7 @@ the answer before: they cannot be asked at once. Cost: about one call a chunk, a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from chunklab.chunk import Span, check_size
 from chunklab.chunkers.asking import AskingChunker, Piece, Plan
 from chunklab.chunkers.boundaries import sentence_spans
+from chunklab.chunkers.llm import with_reasons
 from chunklab.chunkers.paragraph import paragraph_spans
 from chunklab.chunkers.questions import Unusable, numbered, question
 from chunklab.chunkers.sentence import fitting_pieces, last_that_fits, pack
@@ -47,7 +48,7 @@ def numbered_paragraphs(text: str, window: int, length: Length = len) -> list[Sp
 
     Args:
         text: the document.
-        window: the longest piece, in units of `length`; a longer sentence is cut at words.
+        window: what is shown at once, in units of `length`; a sentence longer than a fourth of it is cut at words.
         length: measures a text.
 
     Returns:
@@ -62,7 +63,7 @@ def numbered_paragraphs(text: str, window: int, length: Length = len) -> list[Sp
             pieces.append((start, end))
             continue
         sentences = [(start + first, start + last) for first, last in sentence_spans(text[start:end])]
-        parts = fitting_pieces(text, sentences, window, length)
+        parts = fitting_pieces(text, sentences, max(1, window // _PART), length)
         pieces += [(parts[a][0], parts[b][1]) for a, b in pack(text, parts, window // _PART, 0, length)]
     return pieces
 
@@ -79,6 +80,39 @@ def first_change(answer: First, shown: int) -> int | None:
     if answer.first and not 2 <= answer.first <= shown:
         raise Unusable(f"first: must be a number from 2 to {shown}, or 0")
     return answer.first - 1 if answer.first else None
+
+
+def shifts(
+    text: str, paragraphs: Sequence[Span], size: int, length: Length = len
+) -> Generator[tuple[int, int], int | None, list[Span]]:
+    """Read on until the content changes; there a chunk ends, and the next window begins.
+
+    Args:
+        text: the document.
+        paragraphs: (start, end) of each.
+        size: the longest window, in units of `length`; a paragraph that is longer stands alone.
+        length: measures a text.
+
+    Yields:
+        The first and the last paragraph of a window, by place. It is to be sent the place in the window of the first
+        paragraph that is about something else, from 1; or None, and the window is a chunk.
+
+    Returns:
+        (start, end) of each chunk, in order.
+
+    >>> walk = shifts("A. B. C.", [(0, 2), (3, 5), (6, 8)], 8)
+    >>> next(walk), walk.send(1)
+    ((0, 2), (1, 2))
+    """
+    spans, first = [], 0
+    while first < len(paragraphs):
+        start = paragraphs[first][0]
+        last = last_that_fits(lambda k: length(text[start : paragraphs[k][1]]), len(paragraphs), first, size)  # noqa: B023
+        cut = (yield first, last) if last > first else None
+        after = last + 1 if cut is None else first + cut
+        spans.append((start, paragraphs[after - 1][1]))
+        first = after
+    return spans
 
 
 class LumberChunker(AskingChunker):
@@ -105,22 +139,15 @@ class LumberChunker(AskingChunker):
 
     def plan(self, text: str) -> Plan:
         """Asks about one window after another; each begins where the last chunk ended."""
-        measure, pieces = self._length_function, []
-        paragraphs, first = numbered_paragraphs(text, self._chunk_size, measure), 0
-        while first < len(paragraphs):
-            start = paragraphs[first][0]
-            last = last_that_fits(
-                lambda k: measure(text[start : paragraphs[k][1]]),  # noqa: B023
-                len(paragraphs), first, self._chunk_size,
-            )  # fmt: skip
-            cut, metadata = None, {}
-            if last > first:
+        paragraphs = numbered_paragraphs(text, self._chunk_size, self._length_function)
+        walk, place, failed = shifts(text, paragraphs, self._chunk_size, self._length_function), None, []
+        try:
+            while True:
+                first, last = walk.send(place)
                 shown = [text[a:b] for a, b in paragraphs[first : last + 1]]
-                check = partial(first_change, shown=len(shown))
-                [cut] = yield [question(PROMPT, numbered(shown), First, check)]
-            if isinstance(cut, Unusable):
-                cut, metadata = None, {"fallback": str(cut)}
-            after = last + 1 if cut is None else first + cut
-            pieces.append(Piece(start, paragraphs[after - 1][1], metadata))
-            first = after
-        return pieces
+                [place] = yield [question(PROMPT, numbered(shown), First, partial(first_change, shown=len(shown)))]
+                if isinstance(place, Unusable):
+                    failed.append((paragraphs[first][0], paragraphs[last][1], str(place)))
+                    place = None
+        except StopIteration as done:
+            return with_reasons([Piece(start, end, {}) for start, end in done.value], failed)

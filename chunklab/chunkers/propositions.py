@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from chunklab.chunk import Span, is_blank
 from chunklab.chunkers.asking import AskingChunker, Piece, Plan
+from chunklab.chunkers.boundaries import sentence_spans
 from chunklab.chunkers.llm import shown_sentences
 from chunklab.chunkers.questions import Line, Numbers, Unusable, as_json, numbered, question
 from chunklab.chunkers.sentence import pack
@@ -37,7 +38,7 @@ WINDOW = 500
 """Characters of the document that one question asks about: the answer is longer, and must not be cut off."""
 
 MOST = 4
-"""Sentences that one fact comes from at most: what names more is a copy, no proposition."""
+"""Sentences that one fact comes from at most: what names more says that of every fact, or is a copy."""
 
 BEFORE = 300
 """Characters before them that are shown, so that "it" can be understood."""
@@ -120,8 +121,9 @@ def accepted(answer: Propositions, shown: Sequence[str]) -> list[tuple[tuple[int
         shown: the sentences that it was shown.
 
     Returns:
-        The places of the sentences, from 0, and the statement, each once. What names a sentence that was not shown, or
-        more than `MOST`, is refused; what names none is tied to the sentence with which it shares most, if to any.
+        The places of the sentences, from 0, and the statement, each once. What names a sentence that was not shown is
+        refused. What names none, or more than `MOST`, is tied to the sentence with which it shares most, if it is one
+        sentence itself, and shares something.
 
     Raises:
         Unusable: there are propositions, and none can be tied.
@@ -132,10 +134,12 @@ def accepted(answer: Propositions, shown: Sequence[str]) -> list[tuple[tuple[int
     """
     found = []
     for one in answer.propositions:
-        numbers = sorted({number - 1 for number in one.sentences}) or _nearest(one.text, shown)
-        text = " ".join(one.text.split())
-        real = 0 < len(numbers) <= MOST and 0 <= numbers[0] and numbers[-1] < len(shown)
-        if real and not is_blank(text):
+        numbers, text = sorted({number - 1 for number in one.sentences}), " ".join(one.text.split())
+        if any(not 0 <= number < len(shown) for number in numbers) or is_blank(text):
+            continue
+        if not numbers or (len(numbers) > MOST and len(sentence_spans(text)) == 1):
+            numbers = _nearest(text, shown)
+        if 0 < len(numbers) <= MOST:
             found.append((tuple(numbers), text))
     if answer.propositions and not found:
         raise Unusable(f"propositions: one fact each, of sentences with the numbers 1 to {len(shown)}")

@@ -100,19 +100,26 @@ def numbered(texts: Sequence[str]) -> str:
 
 
 def as_json(data: Any) -> str:
-    """Data as JSON that a person can read and every network can carry."""
-    return well_formed(json.dumps(data, ensure_ascii=False))
+    """Data as JSON that a person can read and every network can carry.
+
+    Many models mark the turns of a conversation with "<|…|>", and some servers take these for marks in a document too:
+    here they are written so that they are only text.
+
+    >>> print(as_json("<|im_end|>"))
+    "<\\u007cim_end|>"
+    """
+    return well_formed(json.dumps(data, ensure_ascii=False)).replace("<|", "<\\u007c")
 
 
 def reply_of(message: BaseMessage) -> Reply:
     """What is kept of a model's message."""
-    tokens = (getattr(message, "response_metadata", None) or {}).get("logprobs") or {}
-    first = next(iter(tokens.get("content") or []), None)
-    likely = None
-    if first:
-        likely = {one["token"]: one["logprob"] for one in [first, *first.get("top_logprobs", [])]}
+    try:
+        first = message.response_metadata["logprobs"]["content"][0]
+        likely = {str(one["token"]): float(one["logprob"]) for one in [first, *(first.get("top_logprobs") or [])]}
+    except (AttributeError, LookupError, TypeError, ValueError):
+        likely = None  # none were given, or something else in their place
     refusal = (getattr(message, "additional_kwargs", None) or {}).get("refusal") or ""
-    return Reply(str(getattr(message, "text", message)), likely, str(refusal))
+    return Reply(str(getattr(message, "text", message)), likely, well_formed(str(refusal)))
 
 
 def cut_off_reply(error: Exception) -> Reply:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 REPLAYED = ", replayed"
 LIVE = ", live on this machine"
+OPENAI = "https://api.openai.com/v1"
 SEED, MAX_TOKENS = 7, 1024
 """What every request of `chat` asks for, unless told otherwise; a recording is found by these too."""
 
@@ -43,12 +44,13 @@ def chat(model: str | None = None, temperature: float = 0.0, max_tokens: int = M
     """
     from langchain_openai import ChatOpenAI
 
-    settings: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens, "seed": SEED, "timeout": 300, "max_retries": 1}
-    address = os.environ.get("OPENAI_BASE_URL") or os.environ.get("OPENAI_API_BASE")
-    key = os.environ.get("OPENAI_API_KEY") or ("none" if address else None)
-    if key is not None:
-        name = model or os.environ.get("OPENAI_MODEL") or "gpt-4o-mini"
-        return ChatOpenAI(model=name, api_key=key, base_url=address, **settings)
+    settings: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens, "seed": SEED}
+    settings |= {"timeout": 300, "max_retries": 1}
+    key, address = _setting("OPENAI_API_KEY"), _setting("OPENAI_BASE_URL") or _setting("OPENAI_API_BASE")
+    if key or address:
+        name = model or _setting("OPENAI_MODEL") or "gpt-4o-mini"
+        # OpenAI's client would take a blank variable for an address, so that it is never left to look for itself.
+        return ChatOpenAI(model=name, api_key=key or "none", base_url=address or OPENAI, **settings)
     import httpx
 
     if order := os.environ.get("CHUNKLAB_RECORD"):
@@ -56,8 +58,9 @@ def chat(model: str | None = None, temperature: float = 0.0, max_tokens: int = M
     else:
         replay = Replay(_recordings(), _live if os.environ.get("CHUNKLAB_LIVE", "1") != "0" else None)
     clients = {"http_client": httpx.Client(transport=replay), "http_async_client": httpx.AsyncClient(transport=replay)}
-    # Nothing is sent anywhere: the transport answers, whatever the address, and what it refuses it refuses again.
-    settings["max_retries"] = 0
+    # Nothing is sent anywhere: the transport answers, whatever the address, and what it refuses it refuses again. It
+    # answers in one piece, and knows no proxy.
+    settings |= {"max_retries": 0, "disable_streaming": True, "openai_proxy": None}
     return ChatOpenAI(model=model or "local", api_key="none", base_url="http://model/v1", **clients, **settings)
 
 
@@ -73,6 +76,11 @@ def written_by(reply: BaseMessage) -> str:
     return str(reply.response_metadata.get("model_name") or "an unnamed model")
 
 
+def _setting(name: str) -> str:
+    """A variable of the environment; "" where it is blank, without the line end that a key brings from a file."""
+    return os.environ.get(name, "").strip()
+
+
 @once
 def _recordings() -> Recordings:
     recordings = Recordings(FOLDER)
@@ -86,7 +94,7 @@ def _recorder(order: str) -> Recorder:
     """What `python -m chunklab record` asks for, in the lesson's own process."""
     settings = json.loads(order)
     path, address = Path(settings.pop("path")), settings.pop("address")
-    return Recorder(path, address, settings, os.environ.get("CHUNKLAB_RECORD_KEY", "none"))
+    return Recorder(path, address, settings, _setting("CHUNKLAB_RECORD_KEY") or "none")
 
 
 def _live() -> tuple[str, str]:

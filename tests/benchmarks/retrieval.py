@@ -14,9 +14,11 @@ from functools import partial
 import numpy as np
 
 from chunklab import (
+    ChunkIndex,
     ClusterChunker,
     FixedSizeChunker,
     HeadingChunker,
+    Hybrid,
     MultiVectorIndex,
     ParagraphChunker,
     RecursiveChunker,
@@ -101,6 +103,16 @@ def print_retrieval(minilm: bool) -> None:
     for name, method in {"recursive 600": recursive, "sentence 500": rows["sentence 500"], "semantic 250 to 600": tamed}.items():
         local.add(f"{name}, sentences too", method, index=partial(MultiVectorIndex, neighbour_weight=0))
         local.add(f"{name}, sentences and neighbours", method, index=MultiVectorIndex)
+    for size in (600, 700):
+        chunker_of_size = RecursiveChunker(size, separators=SEPARATORS)
+        for name, searched in {
+            "words alone": lambda chunks, model: Hybrid(ChunkIndex(chunks, model), word_weight=1),
+            "words too": lambda chunks, model: Hybrid(ChunkIndex(chunks, model)),
+            "words and sentences": lambda chunks, model: Hybrid(MultiVectorIndex(chunks, model, neighbour_weight=0)),
+            "words, sentences and neighbours": lambda chunks, model: Hybrid(MultiVectorIndex(chunks, model)),
+            "words too, by rank": lambda chunks, model: Hybrid(ChunkIndex(chunks, model), fusion="rank"),
+        }.items():
+            local.add(f"recursive {size}, {name}", chunker_of_size, index=searched)
     frame = local.frame()
     print("\nMiniLM\n| chunker | chunks | size | recall | precision | omega | IoU |\n| --- | --- | --- | --- | --- | --- | --- |")
     for name, row in frame.iterrows():
