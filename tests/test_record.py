@@ -91,7 +91,7 @@ def test_what_was_answered_is_kept_after_a_fault_and_paid_for_once(server, tmp_p
     assert "secret" not in text and "127.0.0.1" not in text and "model\": \"local" not in text
 
 
-@pytest.mark.parametrize("name", ["/srv/models/tiny.gguf", "C:\\Users\\ann\\tiny.gguf", "org/tiny.gguf"])
+@pytest.mark.parametrize("name", ["/srv/models/tiny.gguf", "D:\\models\\tiny.gguf", "org/tiny.gguf"])
 def test_a_model_that_is_called_by_its_file_is_named_without_the_folder(server, tmp_path, name):
     path, notes = tmp_path / "05.json", {**NOTES, "model": name}
     for _ in range(2):
