@@ -31,6 +31,11 @@ class Calls(BaseCallbackHandler):
         self.texts: list[int] = []
         self.llm = self.tokens_in = self.tokens_out = 0
 
+    @property
+    def embedded(self) -> int:
+        """How many texts were embedded."""
+        return sum(self.texts)
+
     def price(self, per_million_in: float, per_million_out: float) -> float:
         """What the language models' tokens cost, at these prices for a million."""
         return (self.tokens_in * per_million_in + self.tokens_out * per_million_out) / 1_000_000
@@ -54,7 +59,7 @@ register_configure_hook(_CALLS, inheritable=True)
 
 @contextmanager
 def counted() -> Iterator[Calls]:
-    """Count what is asked of models inside the block.
+    """Count what is asked of models inside the block; blocks in blocks count for all that they stand in.
 
     Yields:
         A `Calls` that grows.
@@ -65,10 +70,15 @@ def counted() -> Iterator[Calls]:
     >>> calls.llm
     1
     """
-    calls = Calls()
+    calls, outer = Calls(), _CALLS.get()
     tokens = _CALLS.set(calls), ASKED.set(calls.texts)
     try:
         yield calls
     finally:
         _CALLS.reset(tokens[0])
         ASKED.reset(tokens[1])
+        if outer is not None:
+            outer.texts += calls.texts
+            outer.llm += calls.llm
+            outer.tokens_in += calls.tokens_in
+            outer.tokens_out += calls.tokens_out

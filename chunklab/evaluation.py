@@ -116,7 +116,7 @@ class Scoreboard:
         truncated = _warn_of_truncation(name, chunks, self.embeddings)
         scores, tokens, cut = self._measured(chunks, hits)
         sizes = np.array([len(c.text) for c in chunks])
-        row = Row(name, note, sizes, scores, tokens, cut, hits, truncated, sum(calls.texts), calls.llm, seconds)
+        row = Row(name, note, sizes, scores, tokens, cut, hits, truncated, calls, seconds)
         self.rows[name] = row
         return row
 
@@ -213,7 +213,13 @@ class Scoreboard:
     def _of_chunks(self, row: Row) -> dict[str, Any]:
         mean, sd = (row.sizes.mean(), row.sizes.std()) if len(row.sizes) else (0.0, 0.0)
         sizes = {"chunks": len(row.sizes), "size": mean, "size_sd": sd, "truncated": row.truncated}
-        return sizes | {"embedded": row.embedded, "llm_calls": row.llm_calls, "seconds": row.seconds}
+        return sizes | {
+            "embedded": row.calls.embedded,
+            "llm_calls": row.calls.llm,
+            "llm_read": row.calls.tokens_in,
+            "llm_written": row.calls.tokens_out,
+            "seconds": row.seconds,
+        }
 
     def _groups(self, by: str | None) -> dict[str, list[int]]:
         """Which questions belong together."""

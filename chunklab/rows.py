@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chunklab.counting import Calls
 from chunklab.retrieval import Hit
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class Row:
         cut: gold spans that no chunk contains whole, one number a question.
         hits: what was retrieved, one list a question.
         truncated: chunks that are longer than the model reads.
-        embedded: texts embedded, by the method and for the index.
-        llm_calls: calls of a language model, by the method.
+        calls: what was asked of models: texts embedded, by the method and for the index, and what the method asked of a
+            language model.
         seconds: time for chunking, embedding and indexing; little where the cache has the vectors.
     """
 
@@ -46,8 +47,7 @@ class Row:
     cut: np.ndarray
     hits: list[list[Hit]]
     truncated: int
-    embedded: int
-    llm_calls: int
+    calls: Calls
     seconds: float
 
     def __repr__(self) -> str:
@@ -97,7 +97,7 @@ def shown_row(row: Row, numbers: pd.Series, golds: int, seconds: bool) -> dict[s
     line["omega %"] = f"{numbers['omega']:.1f}"
     line["gold cut"] = f"{numbers['cut']:.0f} of {golds}"
     line["tokens"] = f"{numbers['tokens']:.0f}"
-    line |= {"embedded": f"{row.embedded}", "LLM calls": f"{row.llm_calls}"}
+    line |= {"embedded": f"{row.calls.embedded}", "LLM calls": f"{row.calls.llm}"}
     if seconds:
         line["seconds"] = f"{row.seconds:.1f}"
     return line | {"too long": f"{row.truncated}", "note": row.note}

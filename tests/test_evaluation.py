@@ -15,6 +15,7 @@ from chunklab.chunk import Chunk, Chunker
 from chunklab.chunkers.fixed import FixedSizeChunker
 from chunklab.chunkers.recursive import RecursiveChunker
 from chunklab.corpus import GoldSpan, Question, load_benchmark
+from chunklab.counting import counted
 from chunklab.evaluation import Scoreboard, precision_omega, span_scores
 from chunklab.models.embeddings import embed, embeddings
 from chunklab.models.tokens import tokens
@@ -136,7 +137,7 @@ def test_a_strategy_is_scored_by_the_passages_that_it_gives(board):
         assert row.scores["recall"][place] == span_scores(row.hits[place], each.spans).recall
         assert all(hit.chunk.text == DOCUMENTS[hit.chunk.document][hit.chunk.start : hit.chunk.end] for hit in row.hits[place])
     assert row.scores["recall"][3] == 1 > plain.scores["recall"][3], "the gold is in two sentences"
-    assert row.tokens.mean() > plain.tokens.mean() and row.embedded == plain.embedded
+    assert row.tokens.mean() > plain.tokens.mean() and row.calls.embedded == plain.calls.embedded
     # A budget of a strategy's own, and of the board.
     tight = board.add("tight", Sentences(), index=lambda c, m: Window(ChunkIndex(c, m), max_tokens=12))
     assert tight.tokens.max() <= 12 and board.within(9).rows["window"].tokens.max() <= 9
@@ -147,7 +148,7 @@ def test_small_to_big_is_measured_by_the_chunks_that_it_searches(board):
     board.embeddings.asked.clear()
     row = board.add("small to big", chunks, index=small_to_big)
     small = [c for c in chunks if c.parent_id]
-    assert board.embeddings.asked == [c.text for c in small] and row.embedded == len(row.sizes) == len(small)
+    assert board.embeddings.asked == [c.text for c in small] and row.calls.embedded == len(row.sizes) == len(small)
     assert [hit.chunk.parent_id for hit in row.hits[0]] == [None, None]
 
 
@@ -355,11 +356,15 @@ def test_every_method_pays_for_the_texts_it_embeds_and_the_calls_it_makes(board)
             return super().spans(text)
 
     row = board.add("asks", Asks())
-    assert (row.llm_calls, row.embedded) == (6, 3 + 3 + 6)
+    assert (row.calls.llm, row.calls.embedded) == (6, 3 + 3 + 6)
     model.invoke("unrelated")
     row = board.add("sentences", Sentences())
-    assert (row.llm_calls, row.embedded) == (0, 6)
+    assert (row.calls.llm, row.calls.embedded) == (0, 6)
     assert board.table()[["embedded", "LLM calls"]].to_numpy().tolist() == [["12", "6"], ["6", "0"]]
+    with counted() as outer:
+        model.invoke("before")
+        row = board.add("asks", Asks())
+    assert (outer.llm, outer.embedded) == (7, 12) and row.calls.llm == 6, "a block counts what blocks in it count"
 
 
 def test_chunks_that_the_model_cannot_read_whole_are_told_ev_05(board):

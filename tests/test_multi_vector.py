@@ -109,4 +109,4 @@ def test_the_scoreboard_searches_with_it():
     plain = board.add("recursive", RecursiveChunker(600))
     multi = board.add("recursive, sentences", RecursiveChunker(600), index=MultiVectorIndex)
     assert len(plain.sizes) == len(multi.sizes) and plain.scores["recall"].mean() != multi.scores["recall"].mean()
-    assert multi.embedded > 2 * plain.embedded
+    assert multi.calls.embedded > 2 * plain.calls.embedded
