@@ -21,7 +21,7 @@ SOURCES = build.lessons(ROOT / "notebooks")
 RUN = ["course", "solutions"]
 # Cells that are tagged nbval-ignore-output, a lesson: what a rerun or another machine changes, such as versions.
 IGNORED = {"00": 1}
-LONG = {"04", "05", "08"}  # may have half as much again; 05 is still to be cut to 1,500 words
+LONG = {"04", "08"}  # may have half as much again
 SECTIONS = "Predict, Build it, Check it, See it, Measure it, Break it, Exercises, Key points, Quiz, Take it with you"
 # Lesson 00 runs the pipeline and builds no chunker of its own.
 WITHOUT = {"00": {"The flaw", "Check it"}}

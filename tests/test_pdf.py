@@ -209,8 +209,8 @@ def test_sec_05_pages_and_unpacked_bytes_are_capped(read, monkeypatch):
     ],
 )
 def test_sec_05_the_time_is_bounded_in_a_page_between_pages_and_before(read, made, monkeypatch):
-    monkeypatch.setattr(pdf, "MAX_SECONDS", 0.2)
+    monkeypatch.setattr(pdf, "MAX_SECONDS", 0.01)  # each takes many times as long
     began = time.monotonic()
     with pytest.raises(DocumentError, match="takes more than 0 s to read: take fewer pages at once"):
         read("pdf", made)
-    assert time.monotonic() - began < 20  # of a limit of a fifth of a second, on a machine that is busy
+    assert time.monotonic() - began < 20  # on a machine that is busy, too

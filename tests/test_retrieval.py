@@ -542,21 +542,57 @@ def indexes():
     return [ChunkIndex(chunks_of(*[f"text {i} " * 20 for i in range(size)]), model) for size in sorted(SIZES)]
 
 
+def dies_while_saving(index, folder, step, monkeypatch):
+    """Save in a process of its own that kills itself at its n-th doing in the folder; whether it came so far."""
+    left = [step]
+
+    def doing(event, arguments):
+        if event in ("open", "os.rename", "os.remove", "fsync") and str(folder) in str(arguments[0]):
+            left[0] -= 1
+            if not left[0]:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def work():
+        fsync = os.fsync
+        monkeypatch.setattr(index_file.os, "fsync", lambda file: (doing("fsync", [folder]), fsync(file)))
+        sys.addaudithook(doing)
+        index.save(folder)
+
+    process = multiprocessing.get_context("fork").Process(target=work)
+    process.start()
+    process.join()
+    assert process.exitcode in (0, -signal.SIGKILL)
+    return process.exitcode != 0
+
+
 @needs_fork
-def test_a_process_that_is_killed_while_it_saves_loses_nothing(tmp_path, indexes):
+def test_a_process_that_is_killed_while_it_saves_loses_nothing(tmp_path, indexes, monkeypatch):
+    old, new, last = indexes
+    old.save(tmp_path)
+    found, halves, step = [], 0, 1
+    while dies_while_saving(new, tmp_path, step, monkeypatch):
+        index = ChunkIndex.load(tmp_path, Counting())
+        found.append(len(index) == len(new))
+        same(index, new if found[-1] else old)
+        halves += len(list(tmp_path.glob("*.tmp")))
+        old.save(tmp_path)
+        step += 1
+    assert halves and found == sorted(found) and set(found) == {False, True}, "before and after one moment, and in it"
+    last.save(tmp_path)
+    same(ChunkIndex.load(tmp_path, Counting()), last)
+    assert sorted(path.suffix for path in tmp_path.iterdir() if path.name != ".lock") == [".faiss", ".json"]
+
+
+@needs_fork
+def test_a_process_that_is_killed_at_any_moment_loses_nothing(tmp_path, indexes):
     indexes[0].save(tmp_path)
-    moments, found, halves = random.Random(1), set(), 0
-    for _ in range(40):
+    moments = random.Random(1)
+    for _ in range(20):
         process = saving(tmp_path, indexes[1:])
         time.sleep(moments.uniform(0, 0.15))
         killed(process)
         index = ChunkIndex.load(tmp_path, Counting())
         assert same(index, next(one for one in indexes if len(one) == len(index)))
-        found.add(len(index))
-        halves += len(list(tmp_path.glob("*.tmp")))
-    assert len(found) > 1 and halves, "it was killed while it wrote"
-    indexes[0].save(tmp_path)
-    assert sorted(path.suffix for path in tmp_path.iterdir() if path.name != ".lock") == [".faiss", ".json"]
 
 
 @needs_fork

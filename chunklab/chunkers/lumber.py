@@ -20,7 +20,7 @@ from chunklab.chunkers.boundaries import sentence_spans
 from chunklab.chunkers.llm import with_reasons
 from chunklab.chunkers.paragraph import paragraph_spans
 from chunklab.chunkers.questions import Unusable, numbered, question
-from chunklab.chunkers.sentence import fitting_pieces, last_that_fits, pack
+from chunklab.chunkers.sentence import fitting_pieces, last_that_fits, mend_torn, pack
 from chunklab.models.tokens import tokens
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def numbered_paragraphs(text: str, window: int, length: Length = len) -> list[Sp
             pieces.append((start, end))
             continue
         sentences = [(start + first, start + last) for first, last in sentence_spans(text[start:end])]
-        parts = fitting_pieces(text, sentences, max(1, window // _PART), length)
+        parts = mend_torn(text, fitting_pieces(text, sentences, max(1, window // _PART), length), window, length)
         pieces += [(parts[a][0], parts[b][1]) for a, b in pack(text, parts, window // _PART, 0, length)]
     return pieces
 
