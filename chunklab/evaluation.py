@@ -23,7 +23,8 @@ from chunklab.chunk import Chunk, Chunker, check_choice, check_size, is_blank
 from chunklab.corpus import Question, load_corpus, load_questions
 from chunklab.counting import counted
 from chunklab.metrics import Places, Scores, bootstrap, merged, precision_omega, published_spans, span_scores, spans_of
-from chunklab.retrieval import ChunkIndex, Hit, model_name, query_vectors
+from chunklab.queries import model_name, query_vectors
+from chunklab.retrieval import ChunkIndex, Hit
 from chunklab.rows import METRICS, Difference, Row, as_html, shown_gain, shown_row
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import cache
 from itertools import pairwise
@@ -22,8 +22,10 @@ from typing import Any
 import numpy as np
 
 from chunklab.chunk import Chunk, check_choice, check_size
-from chunklab.retrieval import Hit, Where, check_queries
-from chunklab.strategies import Strategy, TopN
+from chunklab.queries import check_queries
+from chunklab.retrieval import Hit, Where
+from chunklab.retriever import Strategy
+from chunklab.strategies import TopN
 
 K1, B = 0.9, 0.4  # how much a word counts that stands there again, and how much less in a long chunk
 _AT_ONCE = 64  # queries scored together
@@ -45,7 +47,7 @@ class Hybrid(TopN):
         fusion: "score": each of the two in standard deviations from its mean over all chunks, 0 being middling. "rank":
             1 / (60 + rank) in each, which forgets by how much one is better.
         language: whose endings are left off, a name that Snowball knows; None: none are.
-        length_function: measures a text for `max_tokens`; None: tokens("cl100k").
+        options: length_function, as for every `Strategy`.
 
     Raises:
         ValueError: an index that is none, an option that is not allowed; as for `Strategy`.
@@ -66,10 +68,10 @@ class Hybrid(TopN):
         word_weight: float = 0.5,
         fusion: str = "score",
         language: str | None = "english",
-        length_function: Callable[[str], int] | None = None,
+        **options: Any,
     ) -> None:
         index = HybridIndex(index, word_weight, fusion, language)
-        super().__init__(index, k, max_tokens, min_score, length_function)
+        super().__init__(index, k, max_tokens, min_score, **options)
 
 
 class HybridIndex:

@@ -21,7 +21,8 @@ from chunklab.chunkers.boundaries import sentence_spans
 from chunklab.chunkers.distances import embed_in_blocks, readable
 from chunklab.chunkers.sentence import fitting_pieces
 from chunklab.models.vectors import unit
-from chunklab.retrieval import ChunkIndex, Hit, cosines
+from chunklab.queries import cosines
+from chunklab.retrieval import ChunkIndex, Hit
 
 _AT_ONCE = 64  # queries scored together
 

@@ -23,7 +23,8 @@ from langchain_core.embeddings import Embeddings
 from chunklab.chunk import Chunk, check_id, check_size, is_blank
 from chunklab.chunkers.distances import embed_in_blocks
 from chunklab.index_file import FIELDS, read_index, write_index
-from chunklab.models.vectors import check_model, embed, unit
+from chunklab.models.vectors import unit
+from chunklab.queries import check_queries, check_vectors, cosines, model_name, query_vectors
 
 Where = Callable[[Chunk], bool] | Mapping[str, Any]
 
@@ -129,7 +130,7 @@ class ChunkIndex:
         Raises:
             ValueError: as for `search`.
         """
-        queries = _vectors_given(queries) if isinstance(queries, np.ndarray) else check_queries(queries)
+        queries = check_vectors(queries) if isinstance(queries, np.ndarray) else check_queries(queries)
         k = _check_search(k, min_score)
         now = copy(self)  # another thread may be changing the index
         allowed = now.allowed(where)
@@ -149,7 +150,7 @@ class ChunkIndex:
         Raises:
             ValueError: as for `search_many`.
         """
-        queries = _vectors_given(queries) if isinstance(queries, np.ndarray) else check_queries(queries)
+        queries = check_vectors(queries) if isinstance(queries, np.ndarray) else check_queries(queries)
         now = copy(self)
         if not len(queries) or not now.vectors.size:
             return np.zeros((len(queries), len(now)))
@@ -340,49 +341,8 @@ class ChunkIndex:
         return index
 
 
-def model_name(embeddings: Embeddings) -> str:
-    """What to call a model: its `name`, or the `model` of a LangChain class, else its class."""
-    for attribute in ("name", "model", "model_name"):
-        name = getattr(embeddings, attribute, None)
-        if isinstance(name, str) and name:
-            return name
-    return type(embeddings).__name__
-
-
-def query_vectors(queries: Sequence[str], embeddings: Embeddings) -> np.ndarray:
-    """The vectors of questions, float32 (queries, dimensions); some models treat these unlike documents."""
-    check_model(embeddings)
-    if hasattr(embeddings, "encode") or not queries:
-        return embed(embeddings, list(queries))
-    return embed(_AsQueries(embeddings), list(queries))
-
-
-def cosines(queries: np.ndarray, vectors: np.ndarray) -> np.ndarray:
-    """Of unit vectors: (queries, vectors). In double precision and rounded: equal vectors score alike in any batch."""
-    queries = queries.astype(np.float64)
-    # For a few queries, what is copied had better stay in the processor's cache.
-    rows = _ROWS if len(queries) > 8 else _ROWS // 8
-    blocks = [queries @ vectors[i : i + rows].astype(np.float64).T for i in range(0, len(vectors), rows)]
-    return np.concatenate(blocks, axis=1).round(9)
-
-
-class _AsQueries(Embeddings):
-    """A model that takes every text for a query, so that `embed` and its checks serve queries too."""
-
-    def __init__(self, model: Embeddings) -> None:
-        self.name = model_name(model)
-        self._model = model
-
-    def embed_query(self, text: str) -> list[float]:
-        return self._model.embed_query(text)
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return [self._model.embed_query(text) for text in texts]
-
-
 _SAME = 1e-5
 """Scores that differ by less may be equal: FAISS sums in single precision."""
-_ROWS = 8192  # vectors multiplied at once
 
 
 def _checked(chunks: Any) -> list[Chunk]:
@@ -405,30 +365,6 @@ def _check_search(k: Any, min_score: Any) -> int:
     if min_score is not None and not (isinstance(min_score, Real) and -1 <= min_score <= 1):
         raise ValueError(f"min_score={min_score!r}: must be None or a cosine, from -1 to 1")
     return check_size("k", k)
-
-
-def check_queries(queries: Any) -> list[str]:
-    """The queries as a list; a ValueError says what is no text, or a blank one."""
-    if isinstance(queries, str) or not isinstance(queries, Iterable):
-        raise ValueError(f"queries={queries!r:.80}: must be a list of texts; for one text there is search")
-    queries = list(queries)
-    for query in queries:
-        if not isinstance(query, str) or is_blank(query):
-            raise ValueError(f"query={query!r:.80}: must be a text, and not a blank one (vectors: as a numpy array)")
-    return queries
-
-
-def _vectors_given(vectors: np.ndarray) -> np.ndarray:
-    """The vectors as float32 (queries, dimensions)."""
-    if vectors.dtype.kind not in "fiu" or vectors.ndim not in (1, 2):
-        raise ValueError(
-            f"queries is an array of {vectors.dtype} of shape {vectors.shape}: must be numbers (queries, dimensions)"
-        )
-    with np.errstate(over="ignore"):
-        vectors = np.atleast_2d(vectors).astype(np.float32)
-    if not np.isfinite(vectors).all():
-        raise ValueError("queries holds a number that is not finite (NaN or infinity)")
-    return vectors
 
 
 def _chunk_vectors(chunks: Sequence[Chunk], embeddings: Embeddings) -> np.ndarray:

@@ -20,7 +20,8 @@ import regex
 
 from chunklab.chunk import BOM, Chunker, Span, check_size, check_text, last_boundary
 from chunklab.curves import plot_distances
-from chunklab.figures import plot_hits, plot_scores, plot_sizes, plot_sweep, plot_windows
+from chunklab.figures import plot_hits, plot_sizes, plot_windows
+from chunklab.score_figures import plot_scores, plot_sweep
 
 __all__ = ["View", "compare_chunks", "show_chunks"]
 __all__ += ["plot_distances", "plot_hits", "plot_scores", "plot_sizes", "plot_sweep", "plot_windows"]

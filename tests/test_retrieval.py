@@ -17,7 +17,8 @@ from langchain_core.embeddings import Embeddings
 
 from chunklab import MultiVectorIndex, index_file
 from chunklab.chunk import Chunk
-from chunklab.retrieval import ChunkIndex, model_name
+from chunklab.queries import model_name
+from chunklab.retrieval import ChunkIndex
 
 
 class Fixed(Embeddings):

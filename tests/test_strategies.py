@@ -465,3 +465,10 @@ def test_never_twice_never_over_never_mixed(made, angles, k, data):
     for one, other in ((a.chunk, b.chunk) for i, a in enumerate(hits) for b in hits[:i]):
         assert one.document != other.document or one.end <= other.start or other.end <= one.start
     assert strategy.search_many(["ab", "ab"]) == [hits, hits]
+
+
+@pytest.mark.parametrize("kind", [TopN, Window, WholeDocument, Parent])
+def test_an_option_that_a_strategy_does_not_have_is_refused(kind):
+    index = ChunkIndex([Chunk("The bell is old.", 0, 16, "town", "town_0")], embeddings("static"))
+    with pytest.raises(TypeError, match=f"{kind.__name__} has no option 'windows'"):
+        kind(index, windows=2)

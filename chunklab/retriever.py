@@ -1,0 +1,224 @@
+"""From hits to passages: what all retrieval strategies share.
+
+For `strategies` and `hybrid`, and for whoever adds a strategy of their own. Hits come best first; a strategy says what is
+handed on for each, and here these become passages that never say a text twice and never go over a budget of tokens. A
+strategy is a LangChain retriever, and searches as an index does, so that the scoreboard can score it. Cost: that of the
+search.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from pydantic import PrivateAttr
+
+from chunklab.chunk import Chunk, check_size
+from chunklab.passages import Key, Passage, key_of, place_of
+from chunklab.retrieval import Hit, Where
+
+_MORE = 4  # hits asked for, for each passage that is wanted
+
+
+class Strategy(BaseRetriever):
+    """The common part of all strategies: a subclass says what to hand on for a chunk that was found, in `_around`.
+
+    Chunks are taken as they were found, best first. What shares text with a passage that is there already is merged
+    into it, under the better score; what it says already, adds nothing and is passed over. A chunk that was rewritten
+    has words of its own, and is compared by its id alone.
+
+    Args:
+        index: a ChunkIndex or MultiVectorIndex; or another strategy, whose index is taken: a Hybrid's finds by words
+            too.
+        k: how many passages at most. Those that are merged count each.
+        max_tokens: the budget: tokens of all passages together, never more. Of the k, best first, each is left out that
+            no longer fits.
+        min_score: pass over what scores less; in the index's scores, cosines but for a Hybrid.
+        length_function: measures a text for `max_tokens`; None: tokens("cl100k").
+
+    Raises:
+        ValueError: an index that is none, a k, max_tokens, min_score or length_function that is not allowed.
+    """
+
+    index: Any
+    k: int
+    max_tokens: int | None
+    min_score: float | None
+    length_function: Any
+    # What a strategy looks up, and the chunks that it was made of: an index whose chunks have changed has another list.
+    _looked_up: tuple = PrivateAttr((None, None))
+
+    def __init__(
+        self,
+        index: Any,
+        k: int = 4,
+        max_tokens: int | None = None,
+        min_score: float | None = None,
+        length_function: Callable[[str], int] | None = None,
+        **own: Any,
+    ) -> None:
+        if unknown := own.keys() - type(self).model_fields.keys():
+            raise TypeError(f"{type(self).__name__} has no option {min(unknown)!r}")
+        index = index.index if isinstance(index, Strategy) else index
+        if isinstance(index, type) or not (hasattr(index, "search_many") and hasattr(index, "chunks")):
+            raise ValueError(
+                f"index={index!r:.80}: must be a ChunkIndex, a MultiVectorIndex, or a strategy such as Hybrid"
+            )
+        k = check_size("k", k)
+        max_tokens = None if max_tokens is None else check_size("max_tokens", max_tokens)
+        index.search_many([], k, min_score)  # it knows which scores there are
+        if length_function is not None and not callable(length_function):
+            raise ValueError(f"length_function={length_function!r:.80}: must be a function from a text to its length")
+        options = {"k": k, "max_tokens": max_tokens, "min_score": min_score, "length_function": length_function}
+        super().__init__(index=index, **options, **own)
+
+    @abstractmethod
+    def _around(self, chunk: Chunk) -> tuple[Chunk, Sequence[Chunk]]:
+        """What is handed on for a chunk: the chunk that gives its name, and all pieces, of one document."""
+
+    def _joins(self, left: Chunk, right: Chunk) -> bool:
+        """Whether a passage that ends with one chunk and a passage that begins with the other are one."""
+        return False
+
+    def _source(self, document: str) -> str | None:
+        """The document's own text, which passages are to be cut from; None: they are put together from chunks."""
+        return None
+
+    def _lookup(self, chunks: Sequence[Chunk]) -> Any:
+        """What `_around` needs to know of all chunks."""
+
+    def _searched(self, where: Where | None) -> Where | None:
+        """Which chunks are searched."""
+        return where
+
+    @property
+    def chunks(self) -> list[Chunk]:
+        """The chunks that are searched."""
+        return self.index.chunks
+
+    @property
+    def reads_words(self) -> bool:
+        """Whether queries must be texts, as their vectors alone are not enough."""
+        return getattr(self.index, "reads_words", False)
+
+    def search(
+        self, query: str, k: int | None = None, min_score: float | None = None, where: Where | None = None
+    ) -> list[Hit]:
+        """The passages for a query.
+
+        Args:
+            query: a question, or any text.
+            k: instead of the strategy's own.
+            min_score: instead of the strategy's own.
+            where: search only chunks of which this is true, as in `ChunkIndex.search`.
+
+        Returns:
+            Hits, best first, equal scores in the order of the index. A passage of several chunks is a chunk with the
+            place of all, and the id of the one that was found; metadata are what all have in common, and "chunks",
+            their ids. Where something between them is missing, metadata["spans"] are the places that the text is from.
+
+        Raises:
+            ValueError: as for `ChunkIndex.search`.
+        """
+        return self.search_many([query], k, min_score, where)[0]
+
+    def search_many(
+        self,
+        queries: Sequence[str] | np.ndarray,
+        k: int | None = None,
+        min_score: float | None = None,
+        where: Where | None = None,
+    ) -> list[list[Hit]]:
+        """Search for many queries at once, which is faster; see `search`.
+
+        Args:
+            queries: texts; or their vectors, where the index needs no words.
+            k: instead of the strategy's own.
+            min_score: instead of the strategy's own.
+            where: search only chunks of which this is true.
+
+        Returns:
+            One list of hits a query.
+
+        Raises:
+            ValueError: as for `ChunkIndex.search`.
+        """
+        k = self.k if k is None else check_size("k", k)
+        min_score = self.min_score if min_score is None else min_score
+        where = self._searched(where)
+        queries = queries if isinstance(queries, (np.ndarray, str)) else list(queries)
+        # Some hits add nothing: ask for more than k, and for all where these are not enough.
+        near = self.index.search_many(queries, _MORE * k, min_score, where)
+        answers = [self._passages(hits, k) for hits in near]
+        short = [i for i, (_, used) in enumerate(answers) if used < k and len(near[i]) == _MORE * k]
+        if short:
+            some = queries[short] if isinstance(queries, np.ndarray) else [queries[i] for i in short]
+            every = max(_MORE * k, len(self.chunks))
+            for i, hits in zip(short, self.index.search_many(some, every, min_score, where), strict=True):
+                answers[i] = self._passages(hits, k)
+        return [[Hit(p.chunk, p.score, rank) for rank, p in enumerate(found, 1)] for found, _ in answers]
+
+    def _passages(self, hits: Sequence[Hit], k: int) -> tuple[list[Passage], int]:
+        """The passages, best first, and how many hits were made use of."""
+        passages: list[Passage] = []
+        count = cache(self._length)  # what is kept is not counted again for each that comes
+        seen: set[frozenset[Key]] = set()
+        for hit in hits:
+            if len(seen) == k:
+                break
+            main, pieces = self._around(hit.chunk)
+            new = Passage(main, tuple(pieces), hit.score, self._source(main.document))
+            if new.keys in seen or any(old.holds(new) for old in passages):
+                continue
+            seen.add(new.keys)
+            tried = self._with(passages, new)
+            if self.max_tokens is None or sum(count(passage.chunk.text) for passage in tried) <= self.max_tokens:
+                passages = tried
+        return passages, len(seen)
+
+    def _with(self, passages: Sequence[Passage], new: Passage) -> list[Passage]:
+        """The passages and a new one, or with those that it joins made into one, in the place of the best of them."""
+        near = [old for old in passages if old.repeats(new) or self._touch(old, new) or self._touch(new, old)]
+        if not near:
+            return [*passages, new]
+        pieces = {key_of(c): c for old in (*near, new) for c in old.pieces}
+        union = replace(near[0], pieces=tuple(sorted(pieces.values(), key=place_of)))
+        return [union if old is near[0] else old for old in passages if old is near[0] or old not in near]
+
+    def _touch(self, left: Passage, right: Passage) -> bool:
+        return self._joins(left.pieces[-1], right.pieces[0])
+
+    def _length(self, text: str) -> int:
+        """What a text takes of the budget."""
+        if self.length_function is None:
+            from chunklab.models.tokens import tokens
+
+            self.length_function = tokens("cl100k")
+        return self.length_function(text)
+
+    def _table(self) -> Any:
+        """What `_lookup` gives, made anew where the index has changed."""
+        chunks, known = self._looked_up
+        if chunks is not self.chunks:
+            chunks = self.chunks
+            known = self._lookup(chunks)
+            self._looked_up = (chunks, known)
+        return known
+
+    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
+        return [as_document(hit) for hit in self.search(query)]
+
+
+def as_document(hit: Hit) -> Document:
+    """A hit as LangChain's retrievers give it."""
+    chunk = hit.chunk
+    place = {"id": chunk.id, "document": chunk.document, "start": chunk.start, "end": chunk.end}
+    metadata = {**chunk.metadata, **place, "start_index": chunk.start, "score": hit.score}
+    return Document(page_content=chunk.text, metadata=metadata, id=chunk.id)
