@@ -469,6 +469,6 @@ def test_never_twice_never_over_never_mixed(made, angles, k, data):
 
 @pytest.mark.parametrize("kind", [TopN, Window, WholeDocument, Parent])
 def test_an_option_that_a_strategy_does_not_have_is_refused(kind):
-    index = ChunkIndex([Chunk("The bell is old.", 0, 16, "town", "town_0")], embeddings("static"))
+    index = ChunkIndex([Chunk("The bell is old.", 0, 16, "town", "town_0")], Fixed({"The bell is old.": [1, 0]}))
     with pytest.raises(TypeError, match=f"{kind.__name__} has no option 'windows'"):
         kind(index, windows=2)
