@@ -59,7 +59,7 @@ register_configure_hook(_CALLS, inheritable=True)
 
 @contextmanager
 def counted() -> Iterator[Calls]:
-    """Count what is asked of models inside the block; blocks in blocks count for all that they stand in.
+    """Count what is asked of models inside the block.
 
     Yields:
         A `Calls` that grows.
@@ -70,15 +70,10 @@ def counted() -> Iterator[Calls]:
     >>> calls.llm
     1
     """
-    calls, outer = Calls(), _CALLS.get()
+    calls = Calls()
     tokens = _CALLS.set(calls), ASKED.set(calls.texts)
     try:
         yield calls
     finally:
         _CALLS.reset(tokens[0])
         ASKED.reset(tokens[1])
-        if outer is not None:
-            outer.texts += calls.texts
-            outer.llm += calls.llm
-            outer.tokens_in += calls.tokens_in
-            outer.tokens_out += calls.tokens_out

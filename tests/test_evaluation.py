@@ -15,7 +15,6 @@ from chunklab.chunk import Chunk, Chunker
 from chunklab.chunkers.fixed import FixedSizeChunker
 from chunklab.chunkers.recursive import RecursiveChunker
 from chunklab.corpus import GoldSpan, Question, load_benchmark
-from chunklab.counting import counted
 from chunklab.evaluation import Scoreboard, precision_omega, span_scores
 from chunklab.models.embeddings import embed, embeddings
 from chunklab.models.tokens import tokens
@@ -361,10 +360,6 @@ def test_every_method_pays_for_the_texts_it_embeds_and_the_calls_it_makes(board)
     row = board.add("sentences", Sentences())
     assert (row.calls.llm, row.calls.embedded) == (0, 6)
     assert board.table()[["embedded", "LLM calls"]].to_numpy().tolist() == [["12", "6"], ["6", "0"]]
-    with counted() as outer:
-        model.invoke("before")
-        row = board.add("asks", Asks())
-    assert (outer.llm, outer.embedded) == (7, 12) and row.calls.llm == 6, "a block counts what blocks in it count"
 
 
 def test_chunks_that_the_model_cannot_read_whole_are_told_ev_05(board):

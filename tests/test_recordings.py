@@ -8,7 +8,16 @@ from datetime import date
 import build
 import pytest
 
-from chunklab import LLMChunker, chat
+from chunklab import (
+    AgenticChunker,
+    LLMChunker,
+    PropositionChunker,
+    RecursiveChunker,
+    add_context,
+    add_headings,
+    chat,
+    load_corpus,
+)
 from chunklab.models.recordings import FOLDER, key_of, load
 
 RECORDINGS = sorted(FOLDER.glob("*.json"))
@@ -73,3 +82,16 @@ def test_a_document_that_gives_orders_loses_nothing_and_spoils_no_other(ask, mon
     obeyed, after = ask(chunker, hostile), ask(chunker, harmless)
     assert len(obeyed) == 1 and obeyed[0].text == hostile, "the model did as it was told: it named no start"
     assert after == alone and len(alone) > 1
+
+
+def test_what_a_model_wrote_names_the_model(monkeypatch):
+    monkeypatch.setenv("CHUNKLAB_LIVE", "0")
+    who, llm = {"Qwen2.5-Coder-1.5B-Instruct, replayed"}, chat()
+    notes = PropositionChunker(llm).chunk(f"{KETTLE} {FERRY}")
+    survey = load_corpus()["throat_survey.txt"].split("4 Results")[0].rstrip()
+    placed = add_context(RecursiveChunker(600).chunk(survey, "throat_survey.txt"), survey, llm)
+    chunks = [*notes, *AgenticChunker(llm).group(notes), *placed, *LLMChunker(llm).chunk(f"{KETTLE}\n\n{FERRY}")]
+    assert {chunk.metadata["model"] for chunk in chunks} == who and len(chunks) > 30
+    visitors = load_corpus()["questions_and_answers.md"]
+    bare = re.sub(r"(?m)^#+ .*\n+", "", visitors[: visitors.index("## Getting here")])
+    assert {add_headings(bare, llm).model} == who

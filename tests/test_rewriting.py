@@ -412,6 +412,6 @@ def test_a_title_that_is_none_is_left_out(title):
 def test_headings_without_an_answer_are_none_and_said_so():
     made = add_headings(LETTER, answers("sorry"))
     assert made.text == LETTER and made.added == [] and made.failed == [(0, len(LETTER), "it holds no JSON")]
-    assert add_headings("", FakeLLM()) == ("", "", [], []) and add_headings(" \n", model := FakeLLM()).text == " \n" and model.asked == []
+    assert add_headings("", FakeLLM()) == ("", "", [], [], "") and add_headings(" \n", model := FakeLLM()).text == " \n" and model.asked == []
     with pytest.raises(ValueError, match="must be a str"):
         add_headings(None, FakeLLM())

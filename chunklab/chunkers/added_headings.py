@@ -60,12 +60,14 @@ class HeadedText(NamedTuple):
         source: the document as it was.
         added: (start, end) of what was added, places in `text`; without it, `text` is `source`.
         failed: (start, end, reason) of each stretch of `source` for which the model gave no usable answer.
+        model: the name of the model that wrote the headings, if it has one.
     """
 
     text: str
     source: str
     added: list[Span]
     failed: list[tuple[int, int, str]]
+    model: str = ""
 
     def place(self, position: int) -> int:
         """Where in the source a position of the text is; one inside a heading is where the heading was put in.
@@ -128,14 +130,16 @@ def add_headings(text: str, llm: BaseChatModel) -> HeadedText:
     """
     plan = _plan(check_text(text))
     with unfinished("headings", llm, text) as kept:
-        return Asker(llm, kept).run(plan)
+        asker = Asker(llm, kept)
+        return asker.run(plan)._replace(**asker.signature)
 
 
 async def aadd_headings(text: str, llm: BaseChatModel) -> HeadedText:
     """The same as `add_headings`, with several questions on their way at once."""
     plan = _plan(check_text(text))
     with unfinished("headings", llm, text) as kept:
-        return await Asker(llm, kept).arun(plan)
+        asker = Asker(llm, kept)
+        return (await asker.arun(plan))._replace(**asker.signature)
 
 
 def _plan(text: str) -> Plan:

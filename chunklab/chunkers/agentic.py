@@ -191,7 +191,7 @@ class AgenticChunker(AskingChunker):
         """
         statements = check_chunks("statements", statements)
         doc_id = statements[0].document if statements else ""
-        return chunks_of(pieces_of(self._asker.run(grouped(statements))), "", doc_id)
+        return self._made(pieces_of(self._asker.run(grouped(statements))), "", doc_id)
 
 
 def pieces_of(groups: Sequence[Group]) -> list[Piece]:

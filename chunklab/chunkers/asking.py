@@ -81,12 +81,16 @@ class Asker:
     Args:
         llm: the model.
         kept: replies that there are already; new ones are put in.
+
+    Attributes:
+        wrote: the names of the models that answered the last plan, as far as they have one.
     """
 
     def __init__(self, llm: BaseChatModel, kept: dict[str, Reply] | None = None) -> None:
         check_llm(llm)
         self._llm, self._kept = llm, {} if kept is None else kept
         self._plain = False  # the server knows no response_format
+        self.wrote: dict[str, None] = {}
 
     def run(self, plan: Plan) -> Any:
         """What a plan returns, its questions asked one after another.
@@ -94,6 +98,7 @@ class Asker:
         Raises:
             LLMError: the model did not answer.
         """
+        self.wrote = {}
         with _Progress(plan) as progress:
             for questions in progress:
                 progress.answers = [progress.tick(self._resolve(one)) for one in questions]
@@ -105,6 +110,7 @@ class Asker:
         Raises:
             LLMError: the model did not answer; then the questions that are on their way are waited for.
         """
+        self.wrote = {}
         with _Progress(plan) as progress:
             for questions in progress:
                 progress.answers = await self._resolve_all(questions, progress)
@@ -113,7 +119,7 @@ class Asker:
     def _resolve(self, one: Question) -> Any:
         messages, answer = one.messages, None
         for _ in range(TRIES):
-            answer, messages = one.judge(messages, self._call(messages, one.options))
+            answer, messages = one.judge(messages, self._signed(self._call(messages, one.options)))
             if not isinstance(answer, Unusable):
                 break
         return answer
@@ -127,7 +133,8 @@ class Asker:
             async with gate:
                 for _ in range(TRIES):
                     try:
-                        answer, messages = one.judge(messages, await self._acall(messages, one.options, faults))
+                        reply = self._signed(await self._acall(messages, one.options, faults))
+                        answer, messages = one.judge(messages, reply)
                     except BaseException as fault:  # a client that cancels itself is no answer either
                         faults.append(fault)
                         raise
@@ -143,6 +150,16 @@ class Asker:
             raise faults[0]
         found = dict(zip(unique, answers, strict=True))
         return [found[key] for key in keys]
+
+    def _signed(self, reply: Reply) -> Reply:
+        if reply.model:
+            self.wrote[reply.model] = None
+        return reply
+
+    @property
+    def signature(self) -> dict[str, str]:
+        """Metadata that say who wrote: {"model": …}; none where the models have no name."""
+        return {"model": "; ".join(self.wrote)} if self.wrote else {}
 
     def _call(self, messages: list[tuple[str, str]], options: dict[str, Any]) -> Reply:
         key, attempt = _key(messages, options), 0
@@ -327,20 +344,25 @@ class AskingChunker(Chunker):
             doc_id: its id, kept in every chunk.
 
         Returns:
-            The chunks, in the order of the text; none for a blank text. Where an answer of the model could not be used,
-            their metadata say why, as "fallback".
+            The chunks, in the order of the text; none for a blank text. Their metadata say which model answered, as
+            "model", and where an answer of it could not be used, why, as "fallback".
 
         Raises:
             ValueError: a text or an id that is not a str.
             LLMError: the model did not answer. Its replies are kept: this chunker asks for none of them again.
         """
         check_id(doc_id)
-        return chunks_of(self._asker.run(self.plan(check_text(text))), text, doc_id)
+        return self._made(self._asker.run(self.plan(check_text(text))), text, doc_id)
 
     async def achunk(self, text: str, doc_id: str = "doc") -> list[Chunk]:
         """The same chunks, with several questions on their way at once where none depends on another."""
         check_id(doc_id)
-        return chunks_of(await self._asker.arun(self.plan(check_text(text))), text, doc_id)
+        return self._made(await self._asker.arun(self.plan(check_text(text))), text, doc_id)
+
+    def _made(self, pieces: Sequence[Piece], text: str, doc_id: str) -> list[Chunk]:
+        for piece in pieces:
+            piece.metadata.update(self._asker.signature)
+        return chunks_of(pieces, text, doc_id)
 
     def spans(self, text: str) -> list[Span]:
         """Where the chunks start and end, in order."""

@@ -79,8 +79,8 @@ def add_context(chunks: Sequence[Chunk], text: str, llm: BaseChatModel) -> list[
 
     Returns:
         The chunks with the same ids and places. `text` is the context, a line feed, and the text that it was; what was
-        added is in metadata["added"], before what a method had added itself. Where no answer of the model could be
-        used, the chunk is as it was, and metadata["fallback"] says why.
+        added is in metadata["added"], before what a method had added itself, and metadata["model"] says which model
+        wrote it. Where no answer of the model could be used, the chunk is as it was, and metadata["fallback"] says why.
 
     Raises:
         ValueError: an argument that is not allowed, before the model is asked.
@@ -96,14 +96,23 @@ def add_context(chunks: Sequence[Chunk], text: str, llm: BaseChatModel) -> list[
     """
     plan = _plan(check_places(chunks, text), text)
     with unfinished("context", llm, text) as kept:
-        return Asker(llm, kept).run(plan)
+        asker = Asker(llm, kept)
+        return _signed(asker.run(plan), asker)
 
 
 async def aadd_context(chunks: Sequence[Chunk], text: str, llm: BaseChatModel) -> list[Chunk]:
     """The same as `add_context`, with several questions on their way at once."""
     plan = _plan(check_places(chunks, text), text)
     with unfinished("context", llm, text) as kept:
-        return await Asker(llm, kept).arun(plan)
+        asker = Asker(llm, kept)
+        return _signed(await asker.arun(plan), asker)
+
+
+def _signed(chunks: Sequence[Chunk], asker: Asker) -> list[Chunk]:
+    """The chunks, those that got a line with the name of the model that wrote it."""
+    return [
+        replace(c, metadata=c.metadata if "fallback" in c.metadata else c.metadata | asker.signature) for c in chunks
+    ]
 
 
 def _plan(chunks: Sequence[Chunk], text: str) -> Plan:

@@ -41,11 +41,12 @@ class Unusable(ValueError):
 
 
 class Reply(NamedTuple):
-    """What is kept of a model's reply: its text, the likeliest first words with their log-probabilities, a refusal."""
+    """What is kept of a reply: its text, the likeliest first words with their log-probabilities, a refusal, its model."""
 
     text: str
     likely: dict[str, float] | None = None
     refusal: str = ""
+    model: str = ""
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,8 @@ def reply_of(message: BaseMessage) -> Reply:
     except (AttributeError, LookupError, TypeError, ValueError):
         likely = None  # none were given, or something else in their place
     refusal = (getattr(message, "additional_kwargs", None) or {}).get("refusal") or ""
-    return Reply(str(getattr(message, "text", message)), likely, well_formed(str(refusal)))
+    model = (getattr(message, "response_metadata", None) or {}).get("model_name") or ""
+    return Reply(str(getattr(message, "text", message)), likely, well_formed(str(refusal)), str(model))
 
 
 def cut_off_reply(error: Exception) -> Reply:
