@@ -13,10 +13,11 @@ import pytest
 from langchain_openai import ChatOpenAI
 from test_llm import answered
 
-from chunklab import LLMChunker, LLMError
+from chunklab import LLMChunker, LLMError, chat
 from chunklab import __main__ as cli
 from chunklab import record as module
 from chunklab.chunkers import asking
+from chunklab.counting import counted
 from chunklab.models.recordings import Recorder, Recordings, finish, load
 
 NOTES = {"model": "tiny", "sha256": "1" * 64, "date": "2000-01-01"}
@@ -201,3 +202,14 @@ def test_a_lesson_is_recorded_and_then_replayed(server, tmp_path, monkeypatch, c
         module.record("07", server.address, "tiny")
     assert cli.main(["record", "07", "--base-url", server.address, "--model", "tiny"]) == 1
     assert "lesson 07 could not be recorded" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("temperature", "asked"), [(0.0, 2), (0.7, 4)])
+def test_the_same_question_to_a_server_is_paid_for_once_where_the_answer_is_the_same(
+    server, monkeypatch, temperature, asked
+):
+    monkeypatch.setenv("OPENAI_BASE_URL", server.address)
+    model = chat(temperature=temperature)
+    with counted() as count:
+        replies = [model.invoke(words).content for words in ("One?", "One?", "Two?", "One?")]
+    assert replies == ["To One?", "To One?", "To Two?", "To One?"] and len(server.seen) == asked and count.llm == 4

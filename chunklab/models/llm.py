@@ -40,12 +40,14 @@ def chat(model: str | None = None, temperature: float = 0.0, max_tokens: int = M
         max_tokens: the longest answer.
 
     Returns:
-        A LangChain `ChatOpenAI`. A server that is busy is asked once more; an answer takes five minutes at most.
+        A LangChain `ChatOpenAI`. A server that is busy is asked once more; an answer takes five minutes at most. At
+        temperature 0 it keeps its answers: what is asked again is not paid for again.
     """
+    from langchain_core.caches import InMemoryCache
     from langchain_openai import ChatOpenAI
 
     settings: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens, "seed": SEED}
-    settings |= {"timeout": 300, "max_retries": 1}
+    settings |= {"timeout": 300, "max_retries": 1, "cache": None if temperature else InMemoryCache()}
     key, address = _setting("OPENAI_API_KEY"), _setting("OPENAI_BASE_URL") or _setting("OPENAI_API_BASE")
     if key or address:
         name = model or _setting("OPENAI_MODEL") or "gpt-4o-mini"
