@@ -9,6 +9,7 @@ import sys
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -23,7 +24,7 @@ from pydantic import BaseModel
 from chunklab import LLMChunker, LLMError, PropositionChunker
 from chunklab.chunkers import asking
 from chunklab.chunkers.asking import Asker
-from chunklab.chunkers.questions import Line, Reply, Unusable, numbered, parse, question
+from chunklab.chunkers.questions import Line, Reply, Unusable, cut_off_reply, numbered, parse, question
 from chunklab.chunkers.questions import Numbers as Numbered
 from chunklab.models.recordings import NotRecordedError
 
@@ -378,6 +379,15 @@ def test_openais_client_sends_the_schema_and_waits_as_long_as_the_server_says(pa
     assert pauses == [7.0] and len(seen) == 3
     assert seen[0]["response_format"]["json_schema"]["schema"]["properties"]["numbers"]["items"] == {"type": "integer"}
     assert [message["role"] for message in seen[0]["messages"]] == ["system", "user"]
+
+
+def test_an_answer_that_is_cut_off_names_its_model_too():
+    error = ValueError("cut off")
+    error.completion = SimpleNamespace(
+        model="/models/tiny.gguf", choices=[SimpleNamespace(message=SimpleNamespace(content='{"starts": [1'))]
+    )
+    assert cut_off_reply(error) == Reply('{"starts": [1', model="tiny.gguf")
+    assert cut_off_reply(ValueError("cut off")) == Reply("")
 
 
 @pytest.mark.parametrize("finish", ["length", "content_filter"])

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, Field, ValidationError
 
+from chunklab.models.recordings import plain_name
 from chunklab.models.tokens import well_formed
 
 if TYPE_CHECKING:
@@ -121,13 +122,15 @@ def reply_of(message: BaseMessage) -> Reply:
         likely = None  # none were given, or something else in their place
     refusal = (getattr(message, "additional_kwargs", None) or {}).get("refusal") or ""
     model = (getattr(message, "response_metadata", None) or {}).get("model_name") or ""
-    return Reply(str(getattr(message, "text", message)), likely, well_formed(str(refusal)), str(model))
+    return Reply(str(getattr(message, "text", message)), likely, well_formed(str(refusal)), plain_name(str(model)))
 
 
 def cut_off_reply(error: Exception) -> Reply:
     """What was answered, of an answer that OpenAI's client does not give because it was cut off."""
-    choices = getattr(getattr(error, "completion", None), "choices", None) or []
-    return Reply(str(choices[0].message.content or "") if choices else "")
+    completion = getattr(error, "completion", None)
+    choices = getattr(completion, "choices", None) or []
+    said = str(choices[0].message.content or "") if choices else ""
+    return Reply(said, model=plain_name(str(getattr(completion, "model", None) or "")))
 
 
 def parse(reply: Reply, schema: type[BaseModel]) -> Any:

@@ -14,7 +14,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chunklab.models.recordings import FOLDER, Recorder, Recordings, Replay
+from chunklab.models.recordings import FOLDER, Recorder, Recordings, Replay, plain_name
 from chunklab.models.weights import once
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def written_by(reply: BaseMessage) -> str:
     Returns:
         Such as "Qwen2.5-Coder-1.5B-Instruct, replayed" or "SmolLM2-135M-Instruct, live on this machine".
     """
-    return str(reply.response_metadata.get("model_name") or "an unnamed model")
+    return plain_name(str(reply.response_metadata.get("model_name") or "an unnamed model"))
 
 
 def _setting(name: str) -> str:

@@ -224,7 +224,7 @@ class Recorder(Replay):
     def __init__(self, path: Path, address: str, notes: dict[str, Any], key: str = "none") -> None:
         super().__init__(self, None)
         self._path, self._address, self._key = path.with_suffix(".partial"), address, key
-        self._model, self._notes = notes["model"], {**notes, "model": _name(notes["model"])}
+        self._model, self._notes = notes["model"], {**notes, "model": plain_name(notes["model"])}
         self._used: dict[str, tuple[dict, dict]] = {}
         self._before: dict[str, tuple[dict, dict]] = {}
         self._lock = threading.Lock()
@@ -277,8 +277,12 @@ def finish(path: Path) -> int:
     return used
 
 
-def _name(model: str) -> str:
-    """What a recording calls a model: where a server calls it by its file, no folder of the machine."""
+def plain_name(model: str) -> str:
+    """What to call a model: where a server calls it by its file, no folder of the machine.
+
+    >>> plain_name("/models/tiny.gguf"), plain_name("org/tiny")
+    ('tiny.gguf', 'org/tiny')
+    """
     path = next((kind(model) for kind in (PurePosixPath, PureWindowsPath) if kind(model).is_absolute()), None)
     return path.name if path else model
 

@@ -175,7 +175,7 @@ plot_distances({"P(split) − P(keep)": (margins, bar, np.flatnonzero(margins > 
 kettle = """The kettle in the clock house holds four litres. It boils in nine minutes on the old stove. \
 Never fill it from the rain barrel, because that has frogs. It was a gift from Perpetua Lunt."""
 for chunk in PropositionChunker(llm).chunk(kettle):
-    print(f"{kettle[chunk.start:chunk.end]!r}\n   → {chunk.text} ({chunk.metadata['model']})")
+    print(f"{kettle[chunk.start:chunk.end]!r}\n   → {chunk.text} ({chunk.metadata.get('model')})")
 
 # %%
 # Now nine thousand characters of a report. What was copied, what was left out, what is not in the report?
@@ -184,7 +184,7 @@ kept = [c for c in statements if "uncovered" in c.metadata or "fallback" in c.me
 written = [c for c in statements if c not in kept]
 copied = [c for c in written if " ".join(survey[c.start : c.end].split()) == c.text]
 odd = [c for c in written if "unsupported" in c.metadata]
-print(statements[0].metadata["model"])
+print(statements[0].metadata.get("model"))
 print(f"{len(kept)} sentences that no statement covers, {len(written)} statements: {len(copied)} copies,")
 print(f"{len(odd)} with a word or number that is not there:")
 print(*(f"{c.metadata['unsupported']} {c.text}" for c in odd), sep="\n")
@@ -199,7 +199,7 @@ for order in (notes, notes[::-1]):
     piles = agent.group(order)
     number = {note.text: n for n, note in enumerate(notes)}
     print({c.metadata["title"]: [number[said] for said in c.metadata["propositions"]] for c in piles})
-    print(f"({piles[0].metadata['model']})")
+    print(f"({piles[0].metadata.get('model')})")
 
 # %% [markdown]
 # Two of three "it" get their name. But of the report's 78 statements 58 are copies, and 38 sentences have none: a small
@@ -219,7 +219,7 @@ for order in (notes, notes[::-1]):
 for name, text in texts.items():
     chunks = add_context(RecursiveChunker(600).chunk(text, name), text, llm)
     shown = [chunk.text[:150].replace("\n", " ⏎ ") for chunk in chunks[3:6]]
-    print(*shown, f"({chunks[0].metadata['model']})\n", sep="\n")
+    print(*shown, f"({chunks[0].metadata.get('model')})\n", sep="\n")
 
 # %%
 # The first part of the visitors' page without its headings. Model's and author's, in the order of the text.
