@@ -23,9 +23,11 @@ from chunklab.chunk import Chunk, Chunker, check_choice, check_size, is_blank
 from chunklab.corpus import Question, load_corpus, load_questions
 from chunklab.counting import counted
 from chunklab.metrics import Places, Scores, bootstrap, merged, precision_omega, published_spans, span_scores, spans_of
+from chunklab.passages import Key, key_of
 from chunklab.queries import model_name, query_vectors
 from chunklab.retrieval import ChunkIndex, Hit
 from chunklab.rows import METRICS, Difference, Row, as_html, shown_gain, shown_row
+from chunklab.strategies import last_level
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,7 +83,9 @@ class Scoreboard:
             index: what searches the chunks: ChunkIndex, MultiVectorIndex, small_to_big, or a function of the same two
                 arguments, which gives an index or a strategy: lambda chunks, model: Window(ChunkIndex(chunks, model)).
                 A strategy's passages are scored as chunks are, the board's k of them; sizes and gold cut are those of
-                the chunks that it searches.
+                the chunks that it searches. Of a chain only the last level is searched, so that parents do not compete
+                with their children; a strategy still gets them, to hand them on. Chunks that are made already are
+                searched as they are.
 
         Returns:
             The row.
@@ -99,10 +103,15 @@ class Scoreboard:
             raise ValueError(f"chunker={chunker!r:.60}: must be a chunker, or a list of chunks")
         if not callable(index):
             raise ValueError(f"index={index!r:.60}: must be ChunkIndex, MultiVectorIndex, or a function like these")
+        above: set[Key] = set()  # chunks that others are parts of
         begin = time.perf_counter()
         with counted() as calls:
             if hasattr(chunker, "chunk"):
                 chunks = [chunk for doc_id, text in self.documents.items() for chunk in chunker.chunk(text, doc_id)]
+                last = last_level(chunks)
+                above = set(map(key_of, chunks)).difference(map(key_of, last))
+                if isinstance(index, type) and issubclass(index, ChunkIndex):
+                    chunks = last  # an index would embed the parents, and has no use for them
             else:
                 chunks = list(chunker)
             self._check_places(name, chunks)
@@ -111,9 +120,12 @@ class Scoreboard:
         if not hasattr(searched, "search_many"):
             raise ValueError(f"index={index!r:.60}: gave {searched!r:.60}, which cannot be searched")
         chunks = list(getattr(searched, "chunks", chunks))
+        options = {"where": lambda c: key_of(c) not in above} if not above.isdisjoint(map(key_of, chunks)) else {}
+        chunks = [c for c in chunks if key_of(c) not in above]
         # The questions' vectors are there already; a search by words needs their texts too.
         words = getattr(searched, "reads_words", False)
-        hits = searched.search_many([q.question for q in self.questions] if words else self._vectors, self.k)
+        queries = [q.question for q in self.questions] if words else self._vectors
+        hits = searched.search_many(queries, self.k, **options)
         truncated = _warn_of_truncation(name, chunks, self.embeddings)
         scores, tokens, cut = self._measured(chunks, hits)
         sizes = np.array([len(c.text) for c in chunks])

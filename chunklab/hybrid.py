@@ -16,13 +16,12 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from functools import cache
 from itertools import pairwise
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from chunklab.chunk import Chunk, check_choice, check_size
-from chunklab.queries import check_queries
+from chunklab.queries import check_queries, is_number
 from chunklab.retrieval import Hit, Where
 from chunklab.retriever import Strategy
 from chunklab.strategies import TopN
@@ -39,7 +38,8 @@ class Hybrid(TopN):
     index changes, its words are counted again at the next search.
 
     Args:
-        index: a ChunkIndex; or a MultiVectorIndex, for the best sentence and the neighbours too.
+        index: a ChunkIndex; or a MultiVectorIndex, for the best sentence and the neighbours too. Of another strategy,
+            the one under it.
         k: how many passages at most.
         max_tokens: the budget, as for every `Strategy`.
         min_score: pass over what scores less; these scores are no cosines.
@@ -59,6 +59,10 @@ class Hybrid(TopN):
     'Pump 8 is oiled on Fridays.'
     """
 
+    word_weight: Any
+    fusion: Any
+    language: Any
+
     def __init__(
         self,
         index: Any,
@@ -70,8 +74,8 @@ class Hybrid(TopN):
         language: str | None = "english",
         **options: Any,
     ) -> None:
-        index = HybridIndex(index, word_weight, fusion, language)
-        super().__init__(index, k, max_tokens, min_score, **options)
+        own = {"word_weight": word_weight, "fusion": fusion, "language": language}
+        super().__init__(HybridIndex(index, **own), k, max_tokens, min_score, **own, **options)
 
 
 class HybridIndex:
@@ -80,15 +84,24 @@ class HybridIndex:
     reads_words = True
 
     def __init__(self, index: Any, word_weight: float, fusion: str, language: str | None) -> None:
-        index = index.index if isinstance(index, Strategy) else index
+        while isinstance(index, (Strategy, HybridIndex)):
+            index = index.index
         if isinstance(index, type) or not (hasattr(index, "scores") and hasattr(index, "chunks")):
             raise ValueError(f"index={index!r:.80}: must be a ChunkIndex or a MultiVectorIndex")
-        if isinstance(word_weight, bool) or not isinstance(word_weight, Real) or not 0 <= word_weight <= 1:
+        if not is_number(word_weight) or not 0 <= word_weight <= 1:
             raise ValueError(f"word_weight={word_weight!r}: must be a number from 0 to 1")
         check_choice("fusion", fusion, ("score", "rank"))
         self.index, self.word_weight, self.language = index, float(word_weight), language
         self._comparable = _by_score if fusion == "score" else _by_rank
-        self._words = WordScores(index.chunks, language)
+        self._words = WordScores([], language)  # they are counted at the first search
+
+    def __copy__(self) -> HybridIndex:
+        """The same index as it is now: what changes the one under it later does not change this."""
+        now = object.__new__(HybridIndex)
+        now.__dict__.update(self.__dict__)
+        now.index = copy(self.index)
+        now._words = self._words_of(now.chunks)
+        return now
 
     @property
     def chunks(self) -> list[Chunk]:
@@ -118,33 +131,30 @@ class HybridIndex:
                 f"queries is an array of shape {queries.shape}: must be texts, as their words are compared too"
             )
         queries, k = check_queries(queries), check_size("k", k)
-        if min_score is not None and not (isinstance(min_score, Real) and math.isfinite(min_score)):
+        if min_score is not None and not (is_number(min_score) and math.isfinite(min_score)):
             raise ValueError(f"min_score={min_score!r}: must be None or a number")
-        now = copy(self.index)  # another thread may be changing it
-        words, allowed = self._words_of(now.chunks), now.allowed(where)
+        now = copy(self)  # another thread may be changing the index
+        allowed = now.allowed(where)
         hits = []
         for i in range(0, len(queries), _AT_ONCE):
             block = queries[i : i + _AT_ONCE]
-            meanings = now.scores(block) if len(allowed) else np.zeros((len(block), 0))
+            meanings = now.index.scores(block) if len(allowed) else np.zeros((len(block), 0))
             for query, meaning in zip(block, meanings, strict=True):
-                hits.append(self._hits(meaning, words.scores(query), now.chunks, allowed, k, min_score))
+                hits.append(now._hits(meaning, now._words.scores(query), allowed, k, min_score))
         return hits
 
     def _words_of(self, chunks: list[Chunk]) -> WordScores:
-        if self._words.chunks is not chunks:
-            self._words = WordScores(chunks, self.language)
-        return self._words
+        words = self._words
+        if words.chunks is not chunks:
+            words = self._words = WordScores(chunks, self.language)
+        return words
 
     def _hits(
-        self,
-        meaning: np.ndarray,
-        words: np.ndarray,
-        chunks: list[Chunk],
-        places: np.ndarray,
-        k: int,
-        min_score: float | None,
+        self, meaning: np.ndarray, words: np.ndarray, places: np.ndarray, k: int, min_score: float | None
     ) -> list[Hit]:
-        if not len(places) or not (meaning.any() or words.any()):
+        # What has no weight finds nothing either.
+        speaks = (meaning.any() and self.word_weight < 1) or (words.any() and self.word_weight > 0)
+        if not len(places) or not speaks:
             return []
         # Over all chunks, whichever may be found: a score does not change with what is asked for beside it.
         of_meaning, of_words = self._comparable(meaning, words)
@@ -153,7 +163,7 @@ class HybridIndex:
         best = np.flatnonzero(scores >= np.partition(scores, -k)[-k])
         best = best[np.lexsort((best, -scores[best]))][:k]
         return [
-            Hit(chunks[places[i]], float(scores[i]), rank)
+            Hit(self.chunks[places[i]], float(scores[i]), rank)
             for rank, i in enumerate(best, start=1)
             if min_score is None or scores[i] >= min_score
         ]
@@ -197,10 +207,10 @@ def stemmed(texts: Iterable[str], language: str | None = "english") -> list[list
     >>> stemmed(["The bells were ringing.", "It rings!"])
     [['the', 'bell', 'were', 'ring'], ['it', 'ring']]
     """
+    stemmer = None if language is None else _stemmer(language)
     found = [words_of(text) for text in texts]
-    if language is None:
+    if stemmer is None:
         return found
-    stemmer = _stemmer(language)
     vocabulary = list({word: None for words in found for word in words})
     stem = dict(zip(vocabulary, stemmer.stemWords(vocabulary), strict=True))
     return [[stem[word] for word in words] for words in found]

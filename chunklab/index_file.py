@@ -25,7 +25,7 @@ _HALF = re.compile(r"(index\.json|[0-9a-f]{64}\.faiss)\.\d+\.tmp")
 _KEYS = {"format": int, "model": str, "dimension": int, "count": int, "vectors": str, "chunks": list}
 
 
-def write_index(folder: Path, content: dict[str, Any], index: Any) -> None:
+def write_index(folder: str | Path, content: dict[str, Any], index: Any) -> None:
     """Write an index into a folder, whole or not at all.
 
     Args:
@@ -34,14 +34,17 @@ def write_index(folder: Path, content: dict[str, Any], index: Any) -> None:
         index: the FAISS index of their vectors.
 
     Raises:
-        ValueError: metadata that JSON cannot hold.
+        ValueError: a folder that is no path, metadata that JSON cannot hold.
     """
     import faiss
     from filelock import FileLock
 
+    folder = _checked_folder(folder)
     data = faiss.serialize_index(index).tobytes()
     content = {"format": _FORMAT, "count": len(content["chunks"]), "vectors": f"{_sha(data)}.faiss", **content}
     content["sha256"] = _sha(_as_json(content))
+    if any(_has_other_keys(chunk["metadata"]) for chunk in content["chunks"]):
+        raise ValueError("the chunks' metadata cannot be saved as JSON (a key is no text): use texts as keys")
     folder.mkdir(parents=True, exist_ok=True)
     # The vectors' file is named after what it holds, so the old pair stays whole until index.json is replaced. Of two
     # that save at once, one waits: it would take the other's vectors for old ones.
@@ -56,10 +59,31 @@ def write_index(folder: Path, content: dict[str, Any], index: Any) -> None:
                 path.unlink(missing_ok=True)
 
 
+def _checked_folder(folder: Any) -> Path:
+    if not isinstance(folder, (str, os.PathLike)):
+        raise ValueError(f"folder={folder!r:.80}: must be a path")
+    return Path(folder)
+
+
+def _has_other_keys(value: Any) -> bool:
+    """Whether a dictionary in it has a key that is no text: JSON would make it one, and of 1 and "1" the same."""
+    ahead = [value]
+    while ahead:
+        value = ahead.pop()
+        if isinstance(value, dict):
+            if not all(isinstance(key, str) for key in value):
+                return True
+            ahead += value.values()
+        elif isinstance(value, (list, tuple)):
+            ahead += value
+    return False
+
+
 def _as_json(content: dict[str, Any]) -> bytes:
     try:
-        return json.dumps(content, separators=(",", ":")).encode()
-    except (TypeError, ValueError) as error:
+        # Half of a surrogate pair is kept as it is; JSON's own way to write one would join two halves.
+        return json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"the chunks' metadata cannot be saved as JSON ({error}): use texts, numbers, lists") from None
 
 
@@ -80,8 +104,9 @@ def _write(path: Path, data: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def read_index(folder: Path) -> tuple[dict[str, Any], np.ndarray]:
+def read_index(folder: str | Path) -> tuple[dict[str, Any], np.ndarray]:
     """What index.json holds, and the vectors; read again where somebody has just saved another index there."""
+    folder = _checked_folder(folder)
     content = _read_content(folder)
     while True:
         try:
@@ -100,7 +125,7 @@ def _read_content(folder: Path) -> dict[str, Any]:
     if path.is_symlink():
         raise ValueError(f"{path} is a link, which may lead outside the folder: it is not opened")
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
         if content["format"] != _FORMAT:
             raise ValueError(f"it has format {content['format']!r}, and this version reads {_FORMAT}")
         checksum = content.pop("sha256")
@@ -125,7 +150,10 @@ def _read_vectors(folder: Path, content: dict[str, Any]) -> np.ndarray:
         raise FileNotFoundError(f"half of the index in {folder} is missing: {name}")
     data = path.read_bytes()
     if f"{_sha(data)}.faiss" == name:
-        stored = faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8))
+        try:
+            stored = faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8))
+        except (RuntimeError, MemoryError):
+            stored = None
         if isinstance(stored, faiss.IndexFlatIP) and (stored.ntotal, stored.d) == shape:
             return stored.reconstruct_n(0, stored.ntotal) if stored.ntotal else np.zeros(shape, np.float32)
     raise ValueError(f"{path} is damaged (it is not what was saved): build the index anew")

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from numbers import Real
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -21,7 +20,7 @@ from chunklab.chunkers.boundaries import sentence_spans
 from chunklab.chunkers.distances import embed_in_blocks, readable
 from chunklab.chunkers.sentence import fitting_pieces
 from chunklab.models.vectors import unit
-from chunklab.queries import cosines
+from chunklab.queries import cosines, is_number
 from chunklab.retrieval import ChunkIndex, Hit
 
 _AT_ONCE = 64  # queries scored together
@@ -59,7 +58,7 @@ class MultiVectorIndex(ChunkIndex):
         neighbour_weight: float = neighbour_weight,
     ) -> None:
         for name, weight in {"sentence_weight": sentence_weight, "neighbour_weight": neighbour_weight}.items():
-            if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 <= weight <= 1:
+            if not is_number(weight) or not 0 <= weight <= 1:
                 raise ValueError(f"{name}={weight!r}: must be a number from 0 to 1")
         self.sentence_weight, self.neighbour_weight = float(sentence_weight), float(neighbour_weight)
         super().__init__(chunks, embeddings)

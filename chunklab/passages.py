@@ -77,23 +77,24 @@ def joined(pieces: Sequence[Chunk], main: Chunk, source: str | None = None) -> C
     ('one two three', 0, 13, 'doc_1', {'chunks': ['doc_0', 'doc_1']})
     """
     start, end = min(piece.start for piece in pieces), max(piece.end for piece in pieces)
-    if source is not None and end > len(source):
-        raise ValueError(
-            f"document {main.document!r} has a chunk that ends at {end}, and a text that ends at {len(source)}"
-        )
+    if source is not None:
+        check_end(max(pieces, key=lambda piece: piece.end), source)
     if len(pieces) == 1:
         (only,) = pieces
         own = {} if source is None else {"text": source[start:end], "metadata": _without(only.metadata, "spans")}
         return replace(only, **own)
     pieces = sorted(pieces, key=place_of)
-    text, reached = "", start
+    parts, reached, apart = [], start, True
     for piece in pieces:
-        rewritten = not is_slice(piece)
-        if piece.end <= reached and not rewritten:
-            continue
-        gap = 2 if rewritten else piece.start - reached
-        text += ("\n\n"[:gap] if text and gap > 0 else "") + piece.text[0 if rewritten else max(0, -gap) :]
-        reached = max(reached, piece.end)
+        if not is_slice(piece):
+            # Words of its own: they say nothing of what others have at its place.
+            parts += ["\n\n", piece.text]
+            apart = True
+        elif piece.end > reached:
+            gap = piece.start - reached
+            parts += ["\n\n"[: 2 if apart else max(0, gap)], piece.text[max(0, -gap) :]]
+            reached, apart = piece.end, False
+    text = "".join(parts[1:])
     # What all have in common is true of the passage: the source, the title.
     first, *others = (piece.metadata for piece in pieces)
     metadata = {key: value for key, value in first.items() if all(key in o and o[key] == value for o in others)}
@@ -104,6 +105,14 @@ def joined(pieces: Sequence[Chunk], main: Chunk, source: str | None = None) -> C
     elif len(places) > 1:
         metadata["spans"] = places
     return replace(main, text=text, start=start, end=end, metadata=metadata)
+
+
+def check_end(chunk: Chunk, source: str) -> None:
+    """Raise ValueError for a chunk that ends after its document's text, which then is another one."""
+    if chunk.end > len(source):
+        raise ValueError(
+            f"document {chunk.document!r} has a chunk that ends at {chunk.end}, and a text that ends at {len(source)}"
+        )
 
 
 def key_of(chunk: Chunk) -> Key:

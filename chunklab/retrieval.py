@@ -13,18 +13,17 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from chunklab.chunk import Chunk, check_id, check_size, is_blank
+from chunklab.chunk import Chunk, check_size, is_blank
 from chunklab.chunkers.distances import embed_in_blocks
 from chunklab.index_file import FIELDS, read_index, write_index
 from chunklab.models.vectors import unit
-from chunklab.queries import check_queries, check_vectors, cosines, model_name, query_vectors
+from chunklab.queries import check_queries, check_vectors, cosines, is_number, model_name, query_vectors
 
 Where = Callable[[Chunk], bool] | Mapping[str, Any]
 
@@ -66,7 +65,7 @@ class ChunkIndex:
     _settings: tuple[str, ...] = ()  # attributes that are kept with the index
 
     def __init__(self, chunks: Iterable[Chunk], embeddings: Embeddings) -> None:
-        chunks = _checked(chunks)
+        chunks = check_chunks(chunks)
         self._fill(chunks, _chunk_vectors(chunks, embeddings), embeddings)
 
     def _fill(
@@ -223,7 +222,7 @@ class ChunkIndex:
         Raises:
             ValueError: a document and id that is there already; as for a new index. Then nothing is changed.
         """
-        self._change([*self.chunks, *_checked(chunks)])
+        self._change([*self.chunks, *check_chunks(chunks)])
 
     def remove(self, document: str) -> None:
         """Forget the chunks of a document.
@@ -249,8 +248,9 @@ class ChunkIndex:
         Raises:
             ValueError: a chunk of another document; as for a new index. Then nothing is changed.
         """
-        check_id(document)
-        chunks = _checked(chunks)
+        if not isinstance(document, str):
+            raise ValueError(f"document={document!r:.80}: must be a str")
+        chunks = check_chunks(chunks)
         if others := {chunk.document for chunk in chunks} - {document}:
             raise ValueError(f"chunks holds some of document {min(others)!r}: must be of {document!r} alone")
         first = next((place for place, chunk in enumerate(self.chunks) if chunk.document == document), len(self))
@@ -259,7 +259,7 @@ class ChunkIndex:
 
     def _change(self, chunks: list[Chunk]) -> None:
         """Hold these chunks from now on, all at once, or as before where something fails."""
-        chunks = _checked(chunks)
+        chunks = check_chunks(chunks)
         # An index that was empty, or of blank chunks alone, does not know the model's dimensions: it keeps nothing.
         place_of = {chunk.text: place for place, chunk in enumerate(self.chunks) if self.vectors.shape[1]}
         kept = np.array([place_of.get(chunk.text, -1) for chunk in chunks], dtype=np.int64)
@@ -292,7 +292,10 @@ class ChunkIndex:
             tests = (bool(where(chunk)) for chunk in self.chunks)
         else:
             raise ValueError(f"where={where!r}: must be a function of a chunk, or a dictionary of values")
-        return np.flatnonzero(np.fromiter(tests, dtype=bool, count=len(self)))
+        try:
+            return np.flatnonzero(np.fromiter(tests, dtype=bool, count=len(self)))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"where={where!r:.80}: must be true or false of each chunk ({error})") from error
 
     def save(self, folder: str | Path) -> None:
         """Write the index into a folder, whole or not at all: a crash leaves the one that was there.
@@ -302,7 +305,7 @@ class ChunkIndex:
                 save.
 
         Raises:
-            ValueError: metadata that JSON cannot hold.
+            ValueError: a folder that is no path; metadata that JSON cannot hold. A tuple in it comes back as a list.
         """
         now = copy(self)
         content = {
@@ -311,7 +314,7 @@ class ChunkIndex:
             "chunks": [{name: getattr(chunk, name) for name in FIELDS} for chunk in now.chunks],
             **{name: getattr(now, name) for name in now._settings},
         }
-        write_index(Path(folder), content, now._faiss)
+        write_index(folder, content, now._faiss)
 
     @classmethod
     def load(cls, folder: str | Path, embeddings: Embeddings) -> ChunkIndex:
@@ -326,9 +329,9 @@ class ChunkIndex:
 
         Raises:
             FileNotFoundError: no index there, or half of one.
-            ValueError: an index of another model or format, or a damaged one.
+            ValueError: a folder that is no path; an index of another model or format, or a damaged one.
         """
-        content, vectors = read_index(Path(folder))
+        content, vectors = read_index(folder)
         if content["model"] != model_name(embeddings):
             raise ValueError(
                 f"the index in {folder} was built with {content['model']} ({content['dimension']} dimensions), not "
@@ -337,7 +340,7 @@ class ChunkIndex:
         index = cls.__new__(cls)
         for name in cls._settings:
             setattr(index, name, content.get(name, getattr(cls, name)))
-        index._fill(content["chunks"], vectors, embeddings)
+        index._fill(check_chunks(content["chunks"]), vectors, embeddings)
         return index
 
 
@@ -345,24 +348,27 @@ _SAME = 1e-5
 """Scores that differ by less may be equal: FAISS sums in single precision."""
 
 
-def _checked(chunks: Any) -> list[Chunk]:
+def check_chunks(chunks: Any, name: str = "chunks") -> list[Chunk]:
+    """The chunks as a list; a ValueError says what is none, or has the document and id of another."""
     if not isinstance(chunks, Iterable):
-        raise ValueError(f"chunks={chunks!r:.80}: must be a list of chunks")
+        raise ValueError(f"{name}={chunks!r:.80}: must be a list of chunks")
     chunks = list(chunks)
     for chunk in chunks:
         if not isinstance(chunk, Chunk):
-            raise ValueError(f"chunks holds a {type(chunk).__name__}: must hold Chunk objects, as a chunker gives")
+            raise ValueError(f"{name} holds a {type(chunk).__name__}: must hold Chunk objects, as a chunker gives")
+        if not all(isinstance(value, str) for value in (chunk.text, chunk.document, chunk.id)):
+            raise ValueError(f"{name} holds {chunk!r:.160}: its text, document and id must be of type str")
     for (document, chunk_id), times in Counter((c.document, c.id) for c in chunks).most_common(1):
         if times > 1:
             raise ValueError(
-                f"chunks holds {times} with document {document!r} and id {chunk_id!r}: together they must be unique; "
+                f"{name} holds {times} with document {document!r} and id {chunk_id!r}: together they must be unique; "
                 "give each document its own doc_id"
             )
     return chunks
 
 
 def _check_search(k: Any, min_score: Any) -> int:
-    if min_score is not None and not (isinstance(min_score, Real) and -1 <= min_score <= 1):
+    if min_score is not None and not (is_number(min_score) and -1 <= min_score <= 1):
         raise ValueError(f"min_score={min_score!r}: must be None or a cosine, from -1 to 1")
     return check_size("k", k)
 

@@ -10,18 +10,22 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy, deepcopy
 from dataclasses import replace
 from functools import cache
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import run_in_executor
 from pydantic import PrivateAttr
 
 from chunklab.chunk import Chunk, check_size
 from chunklab.passages import Key, Passage, key_of, place_of
+from chunklab.queries import check_queries, check_vectors
 from chunklab.retrieval import Hit, Where
 
 _MORE = 4  # hits asked for, for each passage that is wanted
@@ -32,7 +36,8 @@ class Strategy(BaseRetriever):
 
     Chunks are taken as they were found, best first. What shares text with a passage that is there already is merged
     into it, under the better score; what it says already, adds nothing and is passed over. A chunk that was rewritten
-    has words of its own, and is compared by its id alone.
+    has words of its own, and is compared by its id alone. While one thread changes the index, others may search: what
+    they get is all of one moment.
 
     Args:
         index: a ChunkIndex or MultiVectorIndex; or another strategy, whose index is taken: a Hybrid's finds by words
@@ -73,11 +78,17 @@ class Strategy(BaseRetriever):
             )
         k = check_size("k", k)
         max_tokens = None if max_tokens is None else check_size("max_tokens", max_tokens)
-        index.search_many([], k, min_score)  # it knows which scores there are
-        if length_function is not None and not callable(length_function):
+        if length_function is not None and not (
+            callable(length_function) and isinstance(length_function("a word"), Real)
+        ):
             raise ValueError(f"length_function={length_function!r:.80}: must be a function from a text to its length")
+        index.search_many([], k, min_score)  # it knows which scores there are
         options = {"k": k, "max_tokens": max_tokens, "min_score": min_score, "length_function": length_function}
         super().__init__(index=index, **options, **own)
+        self._check()
+
+    def _check(self) -> None:
+        """Raise ValueError for an option that a subclass adds and that is not allowed."""
 
     @abstractmethod
     def _around(self, chunk: Chunk) -> tuple[Chunk, Sequence[Chunk]]:
@@ -150,20 +161,22 @@ class Strategy(BaseRetriever):
         Raises:
             ValueError: as for `ChunkIndex.search`.
         """
+        queries = check_vectors(queries) if isinstance(queries, np.ndarray) else check_queries(queries)
         k = self.k if k is None else check_size("k", k)
         min_score = self.min_score if min_score is None else min_score
-        where = self._searched(where)
-        queries = queries if isinstance(queries, (np.ndarray, str)) else list(queries)
+        now = self._now()
+        where = now._searched(where)
         # Some hits add nothing: ask for more than k, and for all where these are not enough.
-        near = self.index.search_many(queries, _MORE * k, min_score, where)
-        answers = [self._passages(hits, k) for hits in near]
-        short = [i for i, (_, used) in enumerate(answers) if used < k and len(near[i]) == _MORE * k]
-        if short:
-            some = queries[short] if isinstance(queries, np.ndarray) else [queries[i] for i in short]
-            every = max(_MORE * k, len(self.chunks))
-            for i, hits in zip(short, self.index.search_many(some, every, min_score, where), strict=True):
-                answers[i] = self._passages(hits, k)
-        return [[Hit(p.chunk, p.score, rank) for rank, p in enumerate(found, 1)] for found, _ in answers]
+        near = now.index.search_many(queries, _MORE * k, min_score, where)
+        answers = []
+        for i, hits in enumerate(near):
+            passages, used = now._passages(hits, k)
+            if used < k and len(hits) == _MORE * k < len(now.chunks):
+                # One query at a time: all hits of many queries would not fit in memory.
+                (hits,) = now.index.search_many(queries[i : i + 1], len(now.chunks), min_score, where)
+                passages, _ = now._passages(hits, k)
+            answers.append([Hit(p.chunk, p.score, rank) for rank, p in enumerate(passages, 1)])
+        return answers
 
     def _passages(self, hits: Sequence[Hit], k: int) -> tuple[list[Passage], int]:
         """The passages, best first, and how many hits were made use of."""
@@ -200,8 +213,16 @@ class Strategy(BaseRetriever):
         if self.length_function is None:
             from chunklab.models.tokens import tokens
 
-            self.length_function = tokens("cl100k")
+            return tokens("cl100k")(text)
         return self.length_function(text)
+
+    def _now(self) -> Strategy:
+        """The same strategy with the index as it is now, which another thread may be changing."""
+        now = copy(self)
+        now.index = copy(self.index)
+        now._table()
+        self._looked_up = now._looked_up
+        return now
 
     def _table(self) -> Any:
         """What `_lookup` gives, made anew where the index has changed."""
@@ -212,13 +233,22 @@ class Strategy(BaseRetriever):
             self._looked_up = (chunks, known)
         return known
 
-    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        return [as_document(hit) for hit in self.search(query)]
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        return [as_document(hit) for hit in self.search(query, **options)]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        # LangChain's own hands no options on.
+        manager = run_manager.get_sync()
+        return await run_in_executor(None, self._get_relevant_documents, query, run_manager=manager, **options)
 
 
 def as_document(hit: Hit) -> Document:
-    """A hit as LangChain's retrievers give it."""
+    """A hit as LangChain's retrievers give it; what becomes of its metadata does not reach the index."""
     chunk = hit.chunk
     place = {"id": chunk.id, "document": chunk.document, "start": chunk.start, "end": chunk.end}
-    metadata = {**chunk.metadata, **place, "start_index": chunk.start, "score": hit.score}
+    metadata = {**deepcopy(chunk.metadata), **place, "start_index": chunk.start, "score": hit.score}
     return Document(page_content=chunk.text, metadata=metadata, id=chunk.id)

@@ -16,8 +16,8 @@ from langchain_core.embeddings import Embeddings
 from pydantic import Field
 
 from chunklab.chunk import Chunk, check_size
-from chunklab.passages import Key, joined, key_of
-from chunklab.retrieval import ChunkIndex, Where
+from chunklab.passages import Key, check_end, is_slice, joined, key_of
+from chunklab.retrieval import ChunkIndex, Where, check_chunks
 from chunklab.retriever import Strategy
 
 
@@ -55,8 +55,7 @@ class Window(Strategy):
     n: Any = 1
     documents: Any = Field(None, repr=False)
 
-    def model_post_init(self, context: Any) -> None:
-        """Check what this strategy adds."""
+    def _check(self) -> None:
         check_size("n", self.n)
         _check_documents(self.documents)
 
@@ -85,7 +84,8 @@ class WholeDocument(Strategy):
 
     Args:
         index: as for `Strategy`, like k, max_tokens, min_score and length_function.
-        documents: id to text. Without it, a document is put together from its chunks in the index: all that they have.
+        documents: id to text. Without it, a document is put together from its chunks in the index; where some are parts
+            of others, from these others.
 
     >>> from chunklab import ChunkIndex, SentenceChunker, embeddings
     >>> town = "The bell is old.  Rain falls on the harbour."
@@ -96,14 +96,14 @@ class WholeDocument(Strategy):
 
     documents: Any = Field(None, repr=False)
 
-    def model_post_init(self, context: Any) -> None:
-        """Check what this strategy adds."""
+    def _check(self) -> None:
         _check_documents(self.documents)
 
     def _lookup(self, chunks: Sequence[Chunk]) -> dict[str, Chunk]:
-        pieces: dict[str, list[Chunk]] = {}
+        known, pieces = {key_of(chunk): chunk for chunk in chunks}, {}
         for chunk in chunks:
-            pieces.setdefault(chunk.document, []).append(chunk)
+            if parent_of(chunk, known) is None:
+                pieces.setdefault(chunk.document, []).append(chunk)
         wholes = {name: joined(of_document, of_document[0]) for name, of_document in pieces.items()}
         return {name: replace(c, id=name, parent_id=None, index=0, total=1) for name, c in wholes.items()}
 
@@ -112,6 +112,7 @@ class WholeDocument(Strategy):
             whole = self._table().get(chunk.document, chunk)
         else:
             text = _text_of(chunk.document, self.documents)
+            check_end(chunk, text)
             whole = Chunk(text, 0, len(text), chunk.document, chunk.document)
         return whole, [whole]
 
@@ -125,19 +126,20 @@ class Parent(Strategy):
     Args:
         index: as for `Strategy`, like k, max_tokens, min_score and length_function. It holds all levels, or the last.
         levels: how many levels to climb, of those that there are; from the top nobody climbs further.
-        parents: chunks to look for parents in, beside those of the index. See `small_to_big`.
+        parents: chunks to look for parents in, beside those of the index. See `small_to_big`. Where a document changes,
+            make a new Parent, of the index and the chunks as they are then.
 
     Raises:
-        ValueError: levels that is no whole number of 1 or more; chunks that have parents, of which not one is there.
+        ValueError: levels that is no whole number of 1 or more; parents that are no chunks; chunks that have parents, of
+            which not one is there; in a search, parents that are of a document before it changed.
     """
 
     levels: Any = 1
     parents: Any = Field((), repr=False)
 
-    def model_post_init(self, context: Any) -> None:
-        """Check what this strategy adds: that there are parents to climb to."""
+    def _check(self) -> None:
         check_size("levels", self.levels)
-        self.parents = list(self.parents)
+        self.parents = check_chunks(self.parents, "parents")
         known, _, _ = self._table()
         orphan = next((c for c in self.chunks if c.parent_id is not None), None)
         if orphan is not None and not any(parent_of(c, known) for c in self.chunks):
@@ -147,7 +149,13 @@ class Parent(Strategy):
             )
 
     def _lookup(self, chunks: Sequence[Chunk]) -> tuple[dict[Key, Chunk], frozenset[Key], bool]:
-        known = {key_of(chunk): chunk for chunk in (*self.parents, *chunks)}
+        known = {key_of(chunk): chunk for chunk in self.parents}
+        if changed := next((c for c in chunks if _has_changed(known.get(key_of(c), c), c)), None):
+            raise ValueError(
+                f"parents holds another {changed.id!r} of {changed.document!r} than the index, where the document has "
+                "changed: make a new Parent, of the chunks as they are now"
+            )
+        known |= {key_of(chunk): chunk for chunk in chunks}
         last = frozenset(map(key_of, last_level(known.values())))
         return known, last, last.issuperset(map(key_of, chunks))
 
@@ -186,7 +194,7 @@ def small_to_big(
         The strategy.
 
     Raises:
-        ValueError: as for `ChunkIndex` and `Parent`.
+        ValueError: an index that cannot be called; as for `ChunkIndex` and `Parent`.
 
     >>> from chunklab import embeddings
     >>> page = Chunk("The bell is old. Rain falls.", 0, 28, "town", "town_0")
@@ -195,17 +203,19 @@ def small_to_big(
     >>> [hit.chunk.text for hit in small_to_big([page, *lines], embeddings("static")).search("rain")]
     ['The bell is old. Rain falls.']
     """
-    chunks = list(chunks)
+    if not callable(index):
+        raise ValueError(f"index={index!r:.60}: must be ChunkIndex, MultiVectorIndex, or a function like these")
+    chunks = check_chunks(chunks)
     return Parent(index(last_level(chunks), embeddings), parents=chunks, **options)
 
 
 def last_level(chunks: Iterable[Chunk]) -> list[Chunk]:
-    """The chunks that no other one is a part of.
+    """The chunks that no other one is a part of; a ValueError says what is no chunk, or there twice.
 
     >>> [chunk.id for chunk in last_level([Chunk("ab", 0, 2), Chunk("a", 0, 1, id="doc_0_0", parent_id="doc_0")])]
     ['doc_0_0']
     """
-    chunks = list(chunks)
+    chunks = check_chunks(chunks)
     known = {key_of(chunk): chunk for chunk in chunks}
     inner = {key_of(parent) for chunk in chunks if (parent := parent_of(chunk, known)) is not None}
     return [chunk for chunk in chunks if key_of(chunk) not in inner]
@@ -229,6 +239,13 @@ def parent_of(chunk: Chunk, known: Mapping[Key, Chunk]) -> Chunk | None:
 def _sibling(chunk: Chunk, distance: int) -> tuple[str, str | None, int]:
     """The place of a sibling, so many places on."""
     return chunk.document, chunk.parent_id, chunk.index + distance
+
+
+def _has_changed(old: Chunk, new: Chunk) -> bool:
+    """Whether a chunk is another one than it was, though it has its id: one that was rewritten keeps its place."""
+    if (old.start, old.end, old.total) != (new.start, new.end, new.total):
+        return True
+    return old.text != new.text and is_slice(old) and is_slice(new)
 
 
 def _check_documents(documents: Any) -> None:

@@ -111,6 +111,41 @@ def test_a_query_without_known_words_or_without_direction():
         assert hybrid.search("zzz") == []
 
 
+def test_what_has_no_weight_finds_nothing():
+    texts = ("pump 7 drips", "rain falls")
+    model = Fixed(MEANING | {"?!": [0, 1], "falls": [0, 0]})
+    for fusion in ("score", "rank"):
+        by_words, by_meaning = (
+            Hybrid(ChunkIndex(chunks_of(*texts), model), fusion=fusion, word_weight=w) for w in (1, 0)
+        )
+        assert by_words.search("?!") == [] == by_meaning.search("falls"), "no word that is known, no direction"
+        assert found(by_words.search("falls", k=1)) == found(by_meaning.search("?!", k=1)) == ["rain falls"]
+
+
+def test_of_another_strategy_the_index_under_it_is_taken():
+    index = ChunkIndex(chunks_of("pump 7 drips", "pump 8 drips", "rain falls"), Fixed(MEANING))
+    plain = Hybrid(index, word_weight=0.6).search("pump 8")
+    for other in (Window(index), Hybrid(index), Window(Hybrid(index, word_weight=0)), Hybrid(Hybrid(index)).index):
+        assert Hybrid(other, word_weight=0.6).search("pump 8") == plain
+
+
+def test_bad_arguments_are_named_before_a_word_is_counted(monkeypatch):
+    monkeypatch.setattr("chunklab.hybrid.words_of", None)
+    index = ChunkIndex(chunks_of("rain falls"), Fixed(MEANING))
+    for bad in (
+        {"k": 0},
+        {"max_tokens": 0},
+        {"min_score": "x"},
+        {"length_function": str},
+        {"language": "klingon"},
+        {"word_weight": 2},
+    ):
+        with pytest.raises(ValueError, match=f"^{min(bad)}="):
+            Hybrid(index, **bad)
+    with pytest.raises(TypeError, match="no option 'weight'"):
+        Hybrid(index, weight=1)
+
+
 @pytest.mark.parametrize("texts", [[], [" "], ["…", "!!"], ["word", " ", "--"]])
 def test_chunks_without_words(texts):
     model = Fixed({text: [1, 0] for text in texts} | {"word": [1, 0]})
@@ -138,7 +173,10 @@ def test_words_of_any_script():
     assert stemmed(["running"], None) == [["running"]]
 
 
-@given(st.lists(st.text(max_size=20), max_size=5), st.text(min_size=1, max_size=10))
+ANY = st.characters(exclude_categories=())  # halves of surrogate pairs too
+
+
+@given(st.lists(st.text(ANY, max_size=20), max_size=5), st.text(ANY, min_size=1, max_size=10))
 def test_no_text_crashes(texts, query):
     scores = WordScores(chunks_of(*texts), "english").scores(query)
     assert scores.shape == (len(texts),) and np.isfinite(scores).all() and (scores >= 0).all()

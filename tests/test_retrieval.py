@@ -1,5 +1,7 @@
 """The index finds what is nearest, in a settled order, follows its documents, and is kept on disk without a pickle."""
 
+import functools
+import hashlib
 import json
 import multiprocessing
 import os
@@ -8,6 +10,7 @@ import random
 import signal
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -121,6 +124,11 @@ def test_keys_must_be_unique_and_hold_the_document_ret_01():
     for wrong in (None, both[0], 3):
         with pytest.raises(ValueError, match="chunks=.*must be a list of chunks"):
             ChunkIndex(wrong, model)
+    for name in ("text", "document", "id"):
+        for wrong in (None, 5, ["x"], b"x"):
+            with pytest.raises(ValueError, match="chunks holds Chunk.*its text, document and id must be of type str"):
+                ChunkIndex([replace(both[0], **{name: wrong})], model)
+    assert model.asked == ["Same notice."] * 3, "nothing is embedded before"
     for wrong in (None, "static", Fixed):
         for chunks in ([], both):
             with pytest.raises(ValueError, match="embeddings=.*must have embed_documents"):
@@ -146,7 +154,11 @@ def test_another_dimension_names_both_dimensions_and_models_ret_06():
         ({"min_score": 60}, "min_score=60.*from -1 to 1"),
         ({"min_score": float("nan")}, "min_score=nan"),
         ({"min_score": "0.5"}, "min_score='0.5'"),
+        ({"min_score": True}, "min_score=True"),
         ({"where": "a.md"}, "where='a.md'"),
+        ({"where": lambda chunk: np.ones(2)}, "where=.*must be true or false of each chunk"),
+        ({"where": lambda: True}, "where=.*must be true or false of each chunk"),
+        ({"where": {"index": np.zeros(2)}}, "where=.*must be true or false of each chunk"),
         ({"where": {"documnet": "a.md"}}, "'documnet', which no chunk has; there are document, end, id"),
         ({"query": "  "}, "query='  '.*blank"),
         ({"query": None}, "query=None"),
@@ -320,7 +332,7 @@ def test_a_change_that_fails_changes_nothing():
         "chunks=None": lambda: index.update("a.md", None),
         "holds some of document 'a.md': must be of 'b.md' alone": lambda: index.update("b.md", chunks_of("north")),
         "document='b.md': the index has no chunk of it": lambda: index.remove("b.md"),
-        "doc_id=3": lambda: index.update(3, []),
+        "document=3: must be a str": lambda: index.update(3, []),
     }
     for says, change in bad.items():
         with pytest.raises(ValueError, match=says):
@@ -378,13 +390,38 @@ def test_an_index_comes_back_as_it_was(saved):
     assert sorted(path.suffix for path in saved.iterdir() if path.name != ".lock") == [".faiss", ".json"]
 
 
-@pytest.mark.parametrize("texts", [[], ["nowhere"], ["\ud835 lone surrogate", "naïve 鐘\u2028\x00"]])
+@pytest.mark.parametrize(
+    "texts", [[], ["nowhere"], ["\ud835 lone surrogate", "naïve 鐘\u2028\x00"], ["two \ud835\udc00 halves"]]
+)
 def test_unusual_indexes_are_kept_too(tmp_path, texts):
     model = Fixed(COMPASS | {text: [1, 1] for text in texts[:2] if text not in COMPASS})
     ChunkIndex(chunks_of(*texts), model).save(tmp_path / "new" / "näme")
     index = ChunkIndex.load(tmp_path / "new" / "näme", model)
     assert [chunk.text for chunk in index.chunks] == texts
     assert len(index.search("q")) == len(texts)
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(exclude_categories=())),
+    lambda parts: (
+        st.lists(parts, max_size=3) | st.dictionaries(st.text(st.characters(exclude_categories=())), parts, max_size=3)
+    ),
+)
+
+
+@given(st.text(st.characters(exclude_categories=()), min_size=1), JSON)
+def test_whatever_json_can_hold_comes_back_as_it_was(tmp_path_factory, text, value):
+    folder = tmp_path_factory.mktemp("index")
+    ChunkIndex(chunks_of(text, "e", value=value), Counting()).save(folder)
+    index = ChunkIndex.load(folder, Counting())
+    assert index.chunks == chunks_of(text, "e") and index.chunks[1].metadata == {"value": value}
+    # And once more into the same folder.
+    index.save(folder)
+    assert ChunkIndex.load(folder, Counting()).chunks == index.chunks
 
 
 def test_another_model_is_refused(saved):
@@ -461,11 +498,31 @@ def test_a_link_that_leads_outside_is_refused_sec_02(saved):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"count": 2}, {"dimension": 3}, {"chunks": [{"colour": 1}] * 3}, {"model": 7}, {"format": 2}, {"format": None}],
+    [
+        {"count": 2},
+        {"dimension": 3},
+        {"chunks": [{"colour": 1}] * 3},
+        {"vectors": hashlib.sha256(b"").hexdigest() + ".faiss"},
+        {"model": 7},
+        {"format": 2},
+        {"format": None},
+    ],
 )
 def test_contents_that_do_not_fit_are_refused(saved, changes):
+    (saved / f"{hashlib.sha256(b'').hexdigest()}.faiss").touch()
     rewrite(saved, **changes)
     with pytest.raises(ValueError, match="damaged"):
+        ChunkIndex.load(saved, Fixed(COMPASS))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[]", b"null", b'"x"', b"{}", b"\xff\xfe{", b"\x80\x04K\x01.", b"[" * 100_000, b'{"format": NaN}'],
+    ids=lambda c: ascii(c[:9]),
+)
+def test_a_file_of_another_is_refused(saved, content):
+    (saved / "index.json").write_bytes(content)
+    with pytest.raises(ValueError, match=r"index.json is damaged .*build the index anew"):
         ChunkIndex.load(saved, Fixed(COMPASS))
 
 
@@ -492,11 +549,29 @@ def test_a_crash_while_saving_leaves_the_old_index_whole(saved, monkeypatch, ste
     assert len(list(saved.glob("*.faiss"))) == 1 and (saved / "notes.txt").read_text() == "mine"
 
 
-def test_metadata_that_json_cannot_hold_are_an_error_and_write_nothing(tmp_path):
-    index = ChunkIndex(chunks_of("east", tags={"a"}), Fixed(COMPASS))
+ITSELF = []
+ITSELF.append(ITSELF)
+DEEP = functools.reduce(lambda inner, _: [inner], range(5000), 1)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{"a"}, b"a", np.int64(1), ITSELF, DEEP, {1: "a"}, [({"x": {None: 1}},)], {"1": 0, 1: 1}],
+    ids=lambda v: f"{v!r:.9}" if v is not DEEP else "deep",
+)
+def test_metadata_that_json_cannot_hold_are_an_error_and_write_nothing(tmp_path, value):
+    index = ChunkIndex(chunks_of("east", value=value), Fixed(COMPASS))
     with pytest.raises(ValueError, match="metadata cannot be saved"):
         index.save(tmp_path / "index")
     assert not (tmp_path / "index").exists()
+
+
+@pytest.mark.parametrize("folder", [None, 3, b"index", ["index"]], ids=str)
+def test_what_is_no_folder_is_named(folder):
+    index = ChunkIndex(chunks_of("east"), Fixed(COMPASS))
+    for work in (index.save, lambda folder: ChunkIndex.load(folder, index.embeddings)):
+        with pytest.raises(ValueError, match=r"folder=.*must be a path"):
+            work(folder)
 
 
 def test_many_may_save_and_load_one_folder_at_once(saved):

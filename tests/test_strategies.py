@@ -1,16 +1,32 @@
 """Strategies: what is handed on of what was found, never twice, never over the budget, never of two documents."""
 
 import asyncio
+import copy
+import pickle
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_retrieval import Fixed
+from langchain_core.runnables import ConfigurableField
+from test_retrieval import Counting, Fixed
 
-from chunklab import ChunkIndex, Hybrid, MultiVectorIndex, Parent, TopN, WholeDocument, Window, small_to_big
+from chunklab import (
+    ChunkIndex,
+    Hybrid,
+    MultiVectorIndex,
+    ParagraphChunker,
+    Parent,
+    Scoreboard,
+    SentenceChunker,
+    SplitterChain,
+    TopN,
+    WholeDocument,
+    Window,
+    small_to_big,
+)
 from chunklab.chunk import Chunk
-from chunklab.passages import joined
+from chunklab.passages import is_slice, joined
 from chunklab.strategies import last_level, parent_of
 
 A = "Alpha one. Alpha two.  Alpha three.\n\nBeta one. Beta two. Beta three. Beta four."
@@ -221,7 +237,7 @@ def test_ids_that_are_no_paths_do_not_hang():
 
 # What they have in common.
 
-STRATEGIES = [TopN, Window, WholeDocument, Parent]
+STRATEGIES = [TopN, Window, WholeDocument, Parent, Hybrid]
 
 
 def test_k_counts_what_adds_something():
@@ -294,9 +310,73 @@ def test_each_is_a_langchain_retriever(strategy):
         assert wanted.items() <= document.metadata.items() and document.metadata["start_index"] == chunk.start
     assert asyncio.run(retriever.ainvoke("q")) == documents
     assert (retriever | (lambda found: len(found))).invoke("q") == len(documents)
-    assert retriever.search_many(["q", "q"]) == [hits, hits] == retriever.search_many(np.array([[1.0, 0.0]] * 2))
+    assert retriever.search_many(["q", "q"]) == [hits, hits]
+    for vectors in ([[1.0, 0.0]] * 2, [1.0, 0.0]):
+        if not retriever.reads_words:
+            assert retriever.search_many(np.array(vectors)) == [hits] * len(np.atleast_2d(vectors))
     assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
     assert strategy(index_of(chunks=[])).search("q") == [] and len(repr(retriever)) < 300
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_what_langchain_does_with_a_retriever(strategy):
+    retriever = strategy(index_of("Beta two.", "Gamma one."), max_tokens=99)
+    every = retriever.search("q")
+    some = [hit.chunk.text for hit in retriever.search("q", k=1, where={"document": "b"})]
+    assert len(every) > len(some) == 1
+    options = {"k": 1, "where": {"document": "b"}}
+    for found in (
+        retriever.invoke("q", **options),
+        asyncio.run(retriever.ainvoke("q", **options)),
+        *retriever.batch(["q"], **options),
+        retriever.bind(**options).invoke("q"),
+    ):
+        assert [document.page_content for document in found] == some, "options are not passed over in silence"
+    settable = retriever.configurable_fields(k=ConfigurableField(id="k"))
+    assert (
+        len(settable.invoke("q", {"configurable": {"k": 1}}))
+        == 1
+        == len(retriever.model_copy(update={"k": 1}).invoke("q"))
+    )
+    for same in (copy.copy(retriever), copy.deepcopy(retriever), pickle.loads(pickle.dumps(retriever))):
+        assert same.search("q") == every
+    retriever.index.chunks[0].metadata["tags"] = ["mine"]
+    for document in retriever.invoke("q", k=9):
+        document.metadata.setdefault("tags", []).append("theirs")
+    assert retriever.index.chunks[0].metadata == {"tags": ["mine"]}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_queries_that_are_none_are_named(strategy):
+    for bad in (None, 5, "q", [None], [["q"]], [" "]):
+        with pytest.raises(ValueError, match="quer(ies|y)=.*must be a"):
+            strategy(index_of()).search_many(bad)
+    assert strategy(index_of()).search_many([]) == []
+
+
+@pytest.mark.parametrize("of_index", [ChunkIndex, MultiVectorIndex])
+@pytest.mark.parametrize(
+    "strategy", [*STRATEGIES, lambda index: Window(Hybrid(index)), lambda index: Parent(Hybrid(index))]
+)
+def test_what_a_search_gives_is_of_one_moment(strategy, of_index):
+    class Meddling(Counting):
+        def embed_query(self, text):
+            if self.index is not None:  # as another thread would, in the midst of a search
+                index, self.index = self.index, None
+                index.update("a", family("New one. New two.\n\nNew three.", "a"))
+                index.remove("b")
+            return super().embed_query(text)
+
+    index = of_index(ALL, Meddling())
+    retriever = strategy(index)
+    for where in (None, lambda chunk: True):
+        index.embeddings.index = None
+        index.update("a", family(A, "a"))
+        index.update("b", family(B, "b"))
+        quiet = retriever.search("one", where=where)
+        index.embeddings.index = index
+        assert retriever.search("one", where=where) == quiet
+        assert {hit.chunk.document for hit in retriever.search("one", where=where)} == {"a"}, "and then of the next"
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -309,13 +389,19 @@ def test_each_is_a_langchain_retriever(strategy):
         ({"k": 0}, "k=0"),
         ({"max_tokens": 0}, "max_tokens=0"),
         ({"max_tokens": 2.5}, "max_tokens=2.5"),
-        ({"min_score": 60}, "min_score=60.*from -1 to 1"),
+        ({"min_score": float("nan")}, "min_score=nan"),
+        ({"min_score": True}, "min_score=True"),
         ({"length_function": 3}, "length_function=3"),
+        ({"length_function": str}, "length_function=.*to its length"),
+        ({"length_function": lambda text: None}, "length_function=.*to its length"),
     ],
 )
 def test_bad_arguments_are_named(strategy, arguments, says):
     with pytest.raises(ValueError, match=says):
         strategy(**({"index": index_of()} | arguments))
+    if strategy is not Hybrid:  # whose scores have no ends
+        with pytest.raises(ValueError, match="min_score=60.*from -1 to 1"):
+            strategy(index_of(), min_score=60)
 
 
 def test_bad_arguments_of_their_own_are_named():
@@ -324,12 +410,24 @@ def test_bad_arguments_of_their_own_are_named():
     with pytest.raises(ValueError, match="levels=0"):
         Parent(index_of(), levels=0)
     for strategy in (Window, WholeDocument):
-        with pytest.raises(ValueError, match="documents='a'.*dictionary"):
+        with pytest.raises(ValueError, match="^documents='a'.*dictionary"):
             strategy(index_of(), documents="a")
+        with pytest.raises(ValueError, match="'a' has a chunk that ends at .., and a text that ends at 3"):
+            strategy(index_of("Beta two."), k=1, documents={"a": "abc"}).search("q")
         with pytest.raises(ValueError, match="documents has no text of 'a'"):
             strategy(index_of("Beta two."), documents={}).search("q")
-    with pytest.raises(ValueError, match="'a' has a chunk that ends at 68, and a text that ends at 3"):
-        Window(index_of("Beta two."), k=1, documents={"a": "abc"}).search("q")
+    for bad, says in (
+        (None, "=None"),
+        (3, "=3"),
+        (["x"], " holds a str"),
+        (ALL + ALL[:1], " holds 2 with document 'a'"),
+    ):
+        with pytest.raises(ValueError, match=f"^parents{says}"):
+            Parent(index_of(), parents=bad)
+        with pytest.raises(ValueError, match=f"^chunks{says}"):
+            small_to_big(bad, Ranked())
+    with pytest.raises(ValueError, match="^index='x'"):
+        small_to_big(ALL, Ranked(), index="x")
     with pytest.raises(ValueError, match="query='  '"):
         TopN(index_of()).search(" " * 2)
 
@@ -350,7 +448,88 @@ def test_what_an_index_learns_its_strategies_know():
     assert texts(parent.search("q")) == texts(whole.search("q")) == ["New one. New two. New three."]
 
 
+@pytest.mark.parametrize("new", [A[:-1] + "?", A[:30] + A[31:], A + " More.", A[: A.index(" Beta four")]], ids=len)
+def test_parents_of_a_document_before_it_changed_are_not_handed_on(new):
+    strategy = small_to_big(ALL, Counting())
+    strategy.index.remove("b")
+    assert strategy.search("q"), "what is gone is not missed"
+    strategy.index.add([Chunk("Late.", 0, 5, "late", "late_0")])
+    assert "late" in {hit.chunk.document for hit in strategy.search("q", k=9)}
+    chunks = family(new, "a")
+    strategy.index.update("a", last_level(chunks))
+    with pytest.raises(ValueError, match="parents holds another 'a_.*' of 'a' than the index.*make a new Parent"):
+        strategy.search("q")
+    assert {hit.chunk.text for hit in Parent(strategy.index, parents=chunks).search("q")} <= {
+        *new.split("\n\n"),
+        "Late.",
+    }
+    # Parts that were given words of their own are still parts.
+    told = [
+        Chunk(f"Told: {c.text}", c.start, c.end, c.document, c.id, c.parent_id, c.index, c.total) for c in sentences()
+    ]
+    assert Parent(ChunkIndex(told, Counting()), parents=ALL, k=1).search("q")[0].chunk in ALL
+
+
+def test_on_the_scoreboard_a_chains_parents_do_not_compete_with_their_children():
+    from test_evaluation import DOCUMENTS, QUESTIONS, Words
+
+    def added(*arguments, **options):
+        board = Scoreboard(Words(), DOCUMENTS, QUESTIONS, k=3)
+        row = board.add("x", *arguments, **options)
+        return {name: scores.tolist() for name, scores in row.scores.items()} | {
+            "sizes": row.sizes.tolist(),
+            "hits": row.hits,
+        }
+
+    chain = SplitterChain([ParagraphChunker(9), SentenceChunker(30)])
+    chunks = [c for name, text in DOCUMENTS.items() for c in chain.chunk(text, name)]
+    small = last_level(chunks)
+    for index in (ChunkIndex, MultiVectorIndex):
+        assert added(chain, index=index) == added(small, index=index)
+        for strategy in (
+            Window,
+            TopN,
+            lambda found: WholeDocument(found, documents=DOCUMENTS),
+            lambda found: Parent(found, parents=chunks),
+            lambda found: Window(TopN(found)),
+        ):
+
+            def made(chunks, model, strategy=strategy, index=index):
+                return strategy(index(chunks, model))
+
+            assert added(chain, index=made) == added(small, index=made)
+        assert added(chain, index=lambda c, m, index=index: index(c, m)) == added(small, index=index), (
+            "in a function too"
+        )
+    assert added(chain, index=small_to_big) == added(chunks, index=small_to_big) != added(chain)
+    assert len(added(chunks)["sizes"]) == len(chunks), "what is made already stays as it is"
+    with pytest.raises(ValueError, match="^chunks holds a str"):
+        added(type("Odd", (), {"chunk": lambda self, text, name: ["x"]})())
+
+
 # Chunks that were rewritten have a place, and words of their own.
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 12), st.booleans()), min_size=2, max_size=8), st.data())
+def test_what_is_joined_is_said_once_and_apart(drawn, data):
+    text = "".join(data.draw(st.permutations([chr(0x100 + i) for i in range(52)])))  # each character tells its place
+    pieces = []
+    for i, (start, size, told) in enumerate(drawn):
+        words, metadata = (f"<{i}>", {"spans": [(start, start + size)]}) if told else (text[start : start + size], {})
+        pieces.append(Chunk(words, start, start + size, "a", f"a_{i}", None, i, len(drawn), metadata))
+    chunk = joined(pieces, pieces[0])
+    parts = chunk.text.split("\n\n")
+    assert all(parts.count(c.text) == 1 for c in pieces if not is_slice(c)), "their own words stand for themselves"
+    covered = {place for c in pieces if is_slice(c) for place in range(c.start, c.end)}
+    assert [c for c in chunk.text if c in text] == [text[place] for place in sorted(covered)]
+
+
+def test_a_document_of_several_levels_says_nothing_twice_whatever_was_added():
+    told = [Chunk(f"[{c.id}] {c.text}", c.start, c.end, c.document, c.id, c.parent_id, c.index, c.total) for c in ALL]
+    (whole, _) = WholeDocument(ChunkIndex(told, Counting())).search("a_0", k=2)
+    assert whole.chunk.text.count("one.") == len(
+        {c.id for c in ALL if c.document == whole.chunk.document and not c.parent_id}
+    )
 
 
 def test_rewritten_chunks_are_kept_whole_and_apart():
