@@ -29,6 +29,7 @@ _WHERE = {
     "evaluation": ["Scoreboard", "precision_omega", "span_scores"],
     "figures": ["plot_hits", "plot_sizes", "plot_windows"],
     "hybrid": ["Hybrid"],
+    "judging": ["aragas_scores", "ragas_scores"],
     "models.embeddings": ["embeddings"],
     "models.llm": ["chat", "written_by"],
     "models.late": ["late_embeddings"],
