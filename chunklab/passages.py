@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from chunklab.chunk import Chunk
+from chunklab.chunk import Chunk, is_blank
 from chunklab.metrics import merged, spans_of
 
 Key = tuple[str, str]
@@ -55,7 +55,16 @@ class Passage:
         if self.span is None or other.span is None:
             return other.keys <= self.keys
         (document, start, end), (document_2, start_2, end_2) = self.span, other.span
-        return document == document_2 and start <= start_2 and end_2 <= end
+        within = document == document_2 and start <= start_2 and end_2 <= end
+        return within and (self.source is not None or all(is_blank(self._lacks(piece)) for piece in other.pieces))
+
+    def _lacks(self, piece: Chunk) -> str:
+        """What a chunk has between the places of these."""
+        missing, reached = "", piece.start
+        for start, end in merged(span for own in self.pieces for span in spans_of(own))[piece.document]:
+            missing += piece.text[reached - piece.start : max(0, start - piece.start)]
+            reached = max(reached, end)
+        return missing + piece.text[reached - piece.start :]
 
 
 def joined(pieces: Sequence[Chunk], main: Chunk, source: str | None = None) -> Chunk:

@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import itertools
 import pickle
 
 import numpy as np
@@ -160,6 +161,17 @@ def test_windows_are_clamped_and_merge_where_they_meet():
     assert [(h.chunk.text, h.chunk.id, h.rank) for h in bridged] == [("0. 1. 2. 3. 4. 5.", "a_0", 1)]
     # A missing neighbour ends the window: what stands beyond it is none.
     assert texts(Window(index_of("1.", chunks=chunks[:2] + chunks[3:]), k=1, n=2).search("q")) == ["0.\n1."]
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(["S1.", "Bee.", "S3."], 3)), ids="".join)
+@pytest.mark.parametrize("documents", [None, {"a": "S0. S1. Bee. S2. S3."}], ids=["pieces", "documents"])
+def test_what_stands_between_siblings_is_neither_lost_nor_said_twice(order, documents):
+    text = "S0. S1. Bee. S2. S3."
+    bee = Chunk("Bee.", 8, 12, "a", "a_7", None, 7, 8)
+    chunks = [*level(text, "S0.", "S1.", "S2.", "S3.", parent="a_0"), bee]
+    for k in (2, 3):
+        said = " ".join(texts(Window(index_of(*order, chunks=chunks), k=k, documents=documents).search("q")))
+        assert all(said.count(word) == 1 for word in order[:k])
 
 
 def test_an_overlap_is_said_once():
