@@ -154,6 +154,7 @@ def _read_vectors(folder: Path, content: dict[str, Any]) -> np.ndarray:
             stored = faiss.deserialize_index(np.frombuffer(data, dtype=np.uint8))
         except (RuntimeError, MemoryError):
             stored = None
-        if isinstance(stored, faiss.IndexFlatIP) and (stored.ntotal, stored.d) == shape:
+        # Without dimensions, of blank chunks alone, FAISS holds nothing.
+        if isinstance(stored, faiss.IndexFlatIP) and (stored.ntotal, stored.d) == (shape if shape[1] else (0, 0)):
             return stored.reconstruct_n(0, stored.ntotal) if stored.ntotal else np.zeros(shape, np.float32)
     raise ValueError(f"{path} is damaged (it is not what was saved): build the index anew")

@@ -20,7 +20,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from chunklab.chunk import Chunk, check_size, is_blank
-from chunklab.chunkers.distances import embed_in_blocks
+from chunklab.chunkers.distances import NOISE, embed_in_blocks
 from chunklab.index_file import FIELDS, read_index, write_index
 from chunklab.models.vectors import unit
 from chunklab.queries import check_queries, check_vectors, cosines, is_number, model_name, query_vectors
@@ -94,7 +94,7 @@ class ChunkIndex:
         Args:
             query: a question, or any text.
             k: how many hits at most.
-            min_score: leave out what scores less; a cosine, from -1 to 1.
+            min_score: leave out what scores less, by more than rounding; a cosine, from -1 to 1.
             where: search only chunks of which this is true: a function of a chunk, or a dictionary of values that the
                 chunk's fields or metadata must have, {"document": "manual.md"}. It is applied before the cut to k.
 
@@ -210,7 +210,7 @@ class ChunkIndex:
         return [
             Hit(self.chunks[places[i]], float(scores[i]), rank)
             for rank, i in enumerate(best, start=1)
-            if min_score is None or scores[i] >= min_score
+            if min_score is None or scores[i] >= min_score - NOISE
         ]
 
     def add(self, chunks: Iterable[Chunk]) -> None:
