@@ -39,6 +39,7 @@ _WHERE = {
     "score_figures": ["plot_heatmap", "plot_scores", "plot_sweep"],
     "settings": ["chunker_from_env"],
     "strategies": ["Parent", "TopN", "WholeDocument", "Window", "small_to_big"],
+    "testset": ["amake_testset", "make_testset"],
     "view": ["compare_chunks", "show_chunks"],
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}

@@ -30,7 +30,9 @@ from chunklab.chunk import is_blank
 from chunklab.chunkers.questions import Question, Reply, Unusable, parse, wire_format
 from chunklab.models.vectors import embed
 
-# These reach a server that holds to schemas, so that a small judge cannot repeat itself until it is cut off.
+# These reach a server that holds to schemas, so that a small judge cannot repeat itself until it is cut off. What it
+# writes is what takes its time, and its reasons are most of that.
+_REASON = {"pattern": '^[^"\\\\\\n]{1,100}$'}
 _ON_THE_WIRE = {
     "string": {"pattern": '^[^"\\\\\\n]{1,200}$'},
     "array": {"maxItems": 10},
@@ -104,7 +106,8 @@ def _bounded(schema: type[BaseModel]) -> dict[str, Any]:
     """The schema for the wire, every part of it bounded."""
 
     def bounded(part: dict[str, Any]) -> dict[str, Any]:
-        return part | _ON_THE_WIRE.get(part.get("type"), {})
+        part |= _ON_THE_WIRE.get(part.get("type"), {})
+        return part | {"reason": part["reason"] | _REASON} if "reason" in part else part
 
     return json.loads(json.dumps(wire_format(schema)), object_hook=bounded)
 
