@@ -3,7 +3,7 @@
 For `strategies` and `hybrid`, and for whoever adds a strategy of their own. Hits come best first; a strategy says what is
 handed on for each, and here these become passages that never say a text twice and never go over a budget of tokens. A
 strategy is a LangChain retriever, and searches as an index does, so that the scoreboard can score it. Cost: that of the
-search; each passage is compared with those before it, which takes 10 ms for a hundred, and seconds for thousands.
+search; each passage is compared with those before it, which takes 0.2 s for a thousand and seconds for several.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ class Strategy(BaseRetriever):
     def _around(self, chunk: Chunk) -> tuple[Chunk, Sequence[Chunk]]:
         """What is handed on for a chunk: the chunk that gives its name, and all pieces, of one document."""
 
-    def _joins(self, left: Chunk, right: Chunk) -> bool:
-        """Whether a passage that ends with one chunk and a passage that begins with the other are one."""
-        return False
+    def _beside(self, pieces: Sequence[Chunk]) -> set[Key]:
+        """Chunks that go on with a passage of these pieces: with a passage that has one of them, it is one."""
+        return set()
 
     def _source(self, document: str) -> str | None:
         """The document's own text, which passages are to be cut from; None: they are put together from chunks."""
@@ -111,7 +111,7 @@ class Strategy(BaseRetriever):
 
     @property
     def chunks(self) -> list[Chunk]:
-        """The chunks that are searched."""
+        """The chunks of the index."""
         return self.index.chunks
 
     @property
@@ -188,22 +188,26 @@ class Strategy(BaseRetriever):
                 break
             main, pieces = self._around(hit.chunk)
             new = Passage(main, tuple(pieces), hit.score, self._source(main.document))
-            if new.keys in seen or any(old.holds(new) for old in passages):
+            tried = passages if new.keys in seen else self._with(passages, new)
+            if tried is passages:
                 continue
             seen.add(new.keys)
-            tried = self._with(passages, new)
             if self.max_tokens is None or sum(count(passage.chunk.text) for passage in tried) <= self.max_tokens:
                 passages = tried
         return passages, len(seen)
 
-    def _with(self, passages: Sequence[Passage], new: Passage) -> list[Passage]:
-        """The passages and a new one, or with those that it joins made into one, in the place of the best of them."""
+    def _with(self, passages: list[Passage], new: Passage) -> list[Passage]:
+        """The passages and a new one, or with those that it joins made into one, in the place of the best of them.
+
+        The same list where one of them says all of it already.
+        """
         near: list[Passage] = []
         union = new
         while True:
-            found = [
-                old for old in passages if old.repeats(union) or self._touch(old, union) or self._touch(union, old)
-            ]
+            beside = self._beside(union.pieces)
+            found = [old for old in passages if old.repeats(union) or not beside.isdisjoint(old.keys)]
+            if any(old.holds(new) for old in found):
+                return passages
             if len(found) <= len(near):
                 break
             # What joins two may reach over a third, which stands between them.
@@ -213,9 +217,6 @@ class Strategy(BaseRetriever):
         if not near:
             return [*passages, new]
         return [union if old is near[0] else old for old in passages if old is near[0] or old not in near]
-
-    def _touch(self, left: Passage, right: Passage) -> bool:
-        return self._joins(left.pieces[-1], right.pieces[0])
 
     def _length(self, text: str) -> int:
         """What a text takes of the budget."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from langchain_core.embeddings import Embeddings
@@ -63,20 +64,21 @@ class Window(Strategy):
         return {_sibling(chunk, 0): chunk for chunk in reversed(chunks)}
 
     def _around(self, chunk: Chunk) -> tuple[Chunk, Sequence[Chunk]]:
-        chunk_at, pieces = self._table(), [chunk]
-        for step in (-1, 1):
-            for distance in range(step, step * (self.n + 1), step):
-                # Where one is missing, the next is no neighbour.
-                if (beside := chunk_at.get(_sibling(chunk, distance))) is None:
-                    break
-                pieces.insert(0 if step < 0 else len(pieces), beside)
-        return chunk, pieces
+        chunk_at = self._table()
+        before, after = (
+            # Where one is missing, the next is no neighbour.
+            list(takewhile(bool, (chunk_at.get(_sibling(chunk, step * far)) for far in range(1, self.n + 1))))
+            for step in (-1, 1)
+        )
+        return chunk, [*reversed(before), chunk, *after]
 
     def _source(self, document: str) -> str | None:
         return None if self.documents is None else _text_of(document, self.documents)
 
-    def _joins(self, left: Chunk, right: Chunk) -> bool:
-        return _sibling(left, 1) == _sibling(right, 0)
+    def _beside(self, pieces: Sequence[Chunk]) -> set[Key]:
+        chunk_at = self._table()
+        ends = (_sibling(pieces[0], -1), _sibling(pieces[-1], 1))
+        return {key_of(chunk_at[end]) for end in ends if end in chunk_at}
 
 
 class WholeDocument(Strategy):
