@@ -5,8 +5,8 @@ keeps to its contexts (faithfulness) and to the question (answer relevancy), whe
 (context precision) and hold what the reference says (context recall). The metrics are RAGAS's own, prompts and all; the
 judge is any chat model of LangChain, asked as the chunkers ask it: replies are checked, asked for again, kept. For
 whoever compares whole pipelines. A judge fails, and a mean over the rows that are left would hide it, so each mean
-stands with its count. Cost: five questions a row and one more a context, of 400 to 1,300 tokens beside the texts, most
-of them RAGAS's examples, which are the same each time: a server that keeps beginnings reads them once.
+stands with its count. Cost: four questions a row and one more for each context. Of each, 320 to 1,220 tokens are RAGAS's
+instruction and examples, always the same, so that a server that keeps beginnings reads them once.
 """
 
 from __future__ import annotations
@@ -212,9 +212,9 @@ def ragas_scores(
     Warns:
         UserWarning: rows have no number.
 
-    >>> row = {"reference": "In 1923.", "response": "In 1932."}
-    >>> ragas_scores([row, {**row, "response": ""}], metrics=["non_llm_string_similarity"]).table().iloc[0, 0]
-    '0.75 (1 of 2 rows)'
+    >>> rows = [{"reference": "In 1923.", "response": said} for said in ("In 1923.", "In 1932.")]
+    >>> ragas_scores(rows, metrics=["non_llm_string_similarity"]).table().iloc[0, 0]
+    '0.88 [0.75, 1.00] (2 of 2 rows)'
     """
     arms, metrics = _checked(samples, llm, embeddings, metrics)
     with _asker(llm, arms) as asker, _Rows(arms, metrics, embeddings) as rows:
@@ -374,7 +374,7 @@ def _rows(name: str, rows: Any, needed: Mapping[str, None]) -> list[dict[str, An
         row = row.model_dump(exclude_none=True) if hasattr(row, "model_dump") else row
         if not isinstance(row, Mapping):
             raise ValueError(f"{name}[{place}]={row!r:.60}: must be a dict of {', '.join(needed)}")
-        clean = dict(row)
+        clean = {"user_input": row["user_input"]} if isinstance(row.get("user_input"), str) else {}
         for field in needed:
             value = row.get(field)
             texts = value if field in _LISTS and isinstance(value, (list, tuple)) else [value]

@@ -182,6 +182,10 @@ def test_ragas_own_samples_are_taken_too():
     )
 
 
+def test_what_else_a_row_holds_is_no_matter():
+    assert scored([row(hits=object(), id=7)], FakeLLM(says=honest)).frame().shape == (1, 5)
+
+
 # Rows without a number.
 
 
