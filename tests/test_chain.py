@@ -18,27 +18,37 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
 from langchain_text_splitters import RecursiveCharacterTextSplitter
+from test_retrieval import Counting as Vectors
 from test_rules import HOSTILE, TEXT, assert_rules
 
 from chunklab import (
     AgenticChunker,
+    ChunkIndex,
     CodeChunker,
     FixedSizeChunker,
     HeadingChunker,
+    Hybrid,
     LLMChunker,
     LLMError,
     ParagraphChunker,
+    Parent,
     PropositionChunker,
     RecursiveChunker,
     SemanticChunker,
     SentenceChunker,
     SlidingWindowChunker,
     SplitterChain,
+    TopN,
+    WholeDocument,
+    Window,
     add_context,
     embeddings,
+    small_to_big,
     tokens,
 )
 from chunklab.chunk import Chunker
+from chunklab.passages import is_slice
+from chunklab.strategies import last_level
 
 PETS = "# Cats\n\nThey purr. They sleep.\n\nThey dream.\n\n# Dogs\n\nThey bark."
 SECTION, PARAGRAPH, SENTENCE = HeadingChunker(1, 9, 9), ParagraphChunker(24), SentenceChunker(12)
@@ -382,6 +392,46 @@ def test_a_blank_text_or_none_reaches_no_second_chunker():
     with pytest.raises(ValueError, match="doc_id=3: must be a str"):
         chain.chunk("text", 3)
     assert second.calls == 0
+
+
+# What is retrieved.
+
+
+@settings(max_examples=60)
+@given(
+    documents=st.dictionaries(st.sampled_from(["a", "a_1", "a_1_0", ""]), TEXT, min_size=1),
+    splitters=SPLITTERS,
+    place=st.none() | st.integers(0, 3),
+    flags=st.tuples(st.booleans(), st.booleans(), st.booleans()),
+    k=st.integers(1, 9),
+)
+def test_any_chain_goes_through_any_strategy(documents, splitters, place, flags, k):
+    include_all_chunks, words, own_text = flags
+    if place is not None:
+        splitters = [*splitters[:place], PropositionChunker(FakeLLM("mixed")), *splitters[place:]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        chunks = [
+            c
+            for name, text in documents.items()
+            for c in SplitterChain(splitters, include_all_chunks).chunk(text, name)
+        ]
+    index = ChunkIndex(chunks, Vectors())
+    index = Hybrid(index) if words else index
+    source = {"documents": documents} if own_text else {}
+    for strategy in (TopN(index), Window(index, **source), WholeDocument(index, **source), Parent(index)):
+        hits = [hit.chunk for hit in strategy.search("cats", k=k)]
+        assert bool(hits) == bool(chunks) and len(hits) <= k
+        for c in hits:
+            assert 0 <= c.start < c.end <= len(documents[c.document]) and c.text.strip()
+        slices = sorted((c for c in hits if is_slice(c)), key=lambda c: (c.document, c.start))
+        assert all(c.text == documents[c.document][c.start : c.end] for c in slices if "chunks" not in c.metadata)
+        assert all(a.document != b.document or a.end <= b.start for a, b in pairwise(slices))
+    best = small_to_big(chunks, Vectors(), k=1).search("cats")
+    leaves = last_level(chunks)
+    assert len(best) == bool(chunks) and all(hit.chunk in chunks for hit in best)
+    if len(splitters) > 1:
+        assert not {(c.document, c.id) for c in leaves} & {(c.document, c.id) for c in chunks if depth(c) == 1}
 
 
 # Typical chains.
