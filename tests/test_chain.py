@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import warnings
+from copy import copy
 from dataclasses import asdict, replace
 from itertools import pairwise
 
@@ -180,6 +181,21 @@ def test_a_level_is_the_last_one_of_the_chain_up_to_there(text, splitters):
         last = level(shorter.chunk(text), number)
         assert everything(level(chunks, number)) == everything(last)
         assert [(c.start, c.end) for c in last] == shorter.spans(text) and [c.text for c in last] == shorter.split_text(text)
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_a_chunker_with_ids_of_its_own_is_one_as_any_other(place):
+    class Own(type(THREE[place])):
+        def chunk(self, text, doc_id="doc"):
+            return [replace(c, id=f"at {c.start}") for c in super().chunk(text, doc_id)]
+
+    own = copy(THREE[place])
+    own.__class__ = Own
+    splitters = [*THREE[:place], own, *THREE[place + 1 :]]
+    for include_all_chunks in (False, True):
+        ours, plain = (SplitterChain(s, include_all_chunks) for s in (splitters, THREE))
+        assert everything(ours.chunk(PETS, "a_1")) == everything(plain.chunk(PETS, "a_1"))
+        assert ours.create_documents([PETS]) == plain.create_documents([PETS])
 
 
 def test_what_is_not_divided_has_one_child():

@@ -35,7 +35,8 @@ def chunk_levels(text: str, splitters: Sequence[Chunker], doc_id: str = "doc") -
     [('doc_0', 0, 'One. Two.'), ('doc_1', 11, 'Three.')]
     [('doc_0_0', 0, 'One.'), ('doc_0_1', 5, 'Two.'), ('doc_1_0', 11, 'Three.')]
     """
-    levels = [splitters[0].chunk(text, doc_id)]
+    # A chain names its chunks itself: order and families are read off the ids, whichever a chunker gives.
+    levels = [[replace(c, id=f"{doc_id}_{place}") for place, c in enumerate(splitters[0].chunk(text, doc_id))]]
     for splitter in splitters[1:]:
         levels.append([child for parent in levels[-1] for child in children(text, parent, splitter)])
     return levels
@@ -58,12 +59,12 @@ def children(text: str, parent: Chunk, splitter: Chunker) -> list[Chunk]:
     ('it rains.', 4, 13, 'doc_1_0', 'doc_1')
     """
     found = []
-    for child in splitter.chunk(text[parent.start : parent.end], parent.id):
+    for place, child in enumerate(splitter.chunk(text[parent.start : parent.end], parent.id)):
         metadata = dict(child.metadata)
         if "spans" in metadata:
             metadata["spans"] = [(parent.start + start, parent.start + end) for start, end in metadata["spans"]]
         start, end = parent.start + child.start, parent.start + child.end
-        family = {"document": parent.document, "parent_id": parent.id}
+        family = {"document": parent.document, "id": f"{parent.id}_{place}", "parent_id": parent.id}
         found.append(replace(child, start=start, end=end, metadata=metadata, **family))
     return found
 
