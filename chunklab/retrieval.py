@@ -47,7 +47,7 @@ class ChunkIndex:
         embeddings: the model that gives vectors, for the chunks now and for the queries later.
 
     Raises:
-        ValueError: two chunks with one document and id; or what the model gave is not usable.
+        ValueError: chunks that are none, or two with one document and id; or what the model gave is not usable.
 
     Attributes:
         chunks: the chunks, in the order given.
@@ -282,12 +282,11 @@ class ChunkIndex:
         if where is None:
             return np.arange(len(self))
         if isinstance(where, Mapping):
-            seen = [_properties(chunk) for chunk in self.chunks]
             for key in where:
-                if seen and not any(key in properties for properties in seen):
-                    known = ", ".join(sorted({str(name) for properties in seen for name in properties}))
+                if self.chunks and key not in _OWN and not any(key in chunk.metadata for chunk in self.chunks):
+                    known = ", ".join(sorted({*_OWN, *(str(name) for chunk in self.chunks for name in chunk.metadata)}))
                     raise ValueError(f"where has the key {key!r}, which no chunk has; there are {known}")
-            tests = (all(key in p and p[key] == value for key, value in where.items()) for p in seen)
+            tests = (all(_has(chunk, key, value) for key, value in where.items()) for chunk in self.chunks)
         elif callable(where):
             tests = (bool(where(chunk)) for chunk in self.chunks)
         else:
@@ -344,6 +343,7 @@ class ChunkIndex:
         return index
 
 
+_OWN = FIELDS[:-1]  # all but the metadata
 _SAME = 1e-5
 """Scores that differ by less may be equal: FAISS sums in single precision."""
 
@@ -384,5 +384,8 @@ def _chunk_vectors(chunks: Sequence[Chunk], embeddings: Embeddings) -> np.ndarra
     return vectors
 
 
-def _properties(chunk: Chunk) -> dict[str, Any]:
-    return {**chunk.metadata, **{name: getattr(chunk, name) for name in FIELDS[:-1]}}
+def _has(chunk: Chunk, key: str, value: Any) -> bool:
+    """Whether a chunk's field or, where no field has that name, its metadata have the value."""
+    if key in _OWN:
+        return getattr(chunk, key) == value
+    return key in chunk.metadata and chunk.metadata[key] == value
