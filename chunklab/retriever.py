@@ -109,6 +109,10 @@ class Strategy(BaseRetriever):
         """Which chunks are searched."""
         return where
 
+    def _most(self) -> int:
+        """How many passages there can be."""
+        return len(self.chunks)
+
     @property
     def chunks(self) -> list[Chunk]:
         """The chunks of the index."""
@@ -171,7 +175,7 @@ class Strategy(BaseRetriever):
         answers = []
         for i, hits in enumerate(near):
             passages, used = now._passages(hits, k)
-            if used < k and len(hits) == _MORE * k < len(now.chunks):
+            if used < min(k, now._most()) and len(hits) == _MORE * k < len(now.chunks):
                 # One query at a time: all hits of many queries would not fit in memory.
                 (hits,) = now.index.search_many(queries[i : i + 1], len(now.chunks), min_score, where)
                 passages, _ = now._passages(hits, k)

@@ -102,6 +102,8 @@ class WholeDocument(Strategy):
         _check_documents(self.documents)
 
     def _lookup(self, chunks: Sequence[Chunk]) -> dict[str, Chunk]:
+        if self.documents is not None:
+            return {chunk.document: chunk for chunk in chunks}
         known, pieces = {key_of(chunk): chunk for chunk in chunks}, {}
         for chunk in chunks:
             if parent_of(chunk, known) is None:
@@ -117,6 +119,9 @@ class WholeDocument(Strategy):
             check_end(chunk, text)
             whole = Chunk(text, 0, len(text), chunk.document, chunk.document)
         return whole, [whole]
+
+    def _most(self) -> int:
+        return len(self._table())
 
 
 class Parent(Strategy):

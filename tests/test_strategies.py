@@ -258,10 +258,24 @@ def test_k_counts_what_adds_something():
     assert [h.chunk.id for h in WholeDocument(index, k=2).search("q")] == ["a", "b"]
     many = [Chunk(f"{i}.", 3 * i, 3 * i + 2, "many", f"many_{i}", None, i, 300) for i in range(300)]
     far = Chunk("far.", 0, 4, "far", "far_0")
-    assert [h.chunk.id for h in WholeDocument(index_of(*(c.text for c in many), chunks=[*many, far])).search("q")] == [
-        "many",
-        "far",
-    ]
+    index = index_of(*(c.text for c in many), chunks=[*many, far])
+    for documents in (None, {"many": " " * 900, "far": "far."}):
+        for k in (2, 4):
+            hits = WholeDocument(index, k=k, documents=documents).search("q")
+            assert [h.chunk.id for h in hits] == ["many", "far"]
+
+
+def test_all_is_searched_only_where_more_can_be_found(monkeypatch):
+    asked, search_many = [], ChunkIndex.search_many
+    monkeypatch.setattr(ChunkIndex, "search_many", lambda *a: asked.append((len(a[1]), a[2])) or search_many(*a))
+    many = [Chunk(f"{i}.", 3 * i, 3 * i + 2, f"d{i // 299}", f"m_{i}", None, i, 300) for i in range(300)]
+    last = [chunk.text for chunk in many[:299]]
+    for documents in (None, {"d0": " " * 900, "d1": " " * 900}):
+        # A query at a time, so that not all hits of all queries are in memory at once.
+        for order, wanted in ((["299."], [(2, 16)]), (last, [(2, 16), (1, 300), (1, 300)])):
+            strategy = WholeDocument(index_of(*order, chunks=many), documents=documents)
+            asked.clear()
+            assert [len(hits) for hits in strategy.search_many(["q", "q"])] == [2, 2] and asked == wanted
 
 
 def test_the_budget_is_spent_best_first_and_never_gone_over():
