@@ -28,6 +28,7 @@ from chunklab.chunkers.questions import Line, Numbers, Reply, Unusable, as_json,
 from chunklab.chunkers.sentence import pack
 from chunklab.corpus import GoldSpan, Question, _question, find_quote
 from chunklab.judging import NoAnswer, lasting
+from chunklab.models.tokens import well_formed
 from chunklab.question_checks import alike, why_not
 
 if TYPE_CHECKING:
@@ -257,7 +258,7 @@ class _Work:
         return QuestionSet(self._documents, [*self._there, *found], dropped, self._memory["model"])
 
     def _remember(self) -> None:
-        _write_whole(_beside(self._path), json.dumps(self._memory, ensure_ascii=False, indent=1) + "\n")
+        _write_whole(_beside(self._path), json.dumps(self._memory, indent=1) + "\n")
 
 
 def places_of(document: str, text: str, size: int) -> list[Place]:
@@ -385,8 +386,14 @@ def _filled(line: str, number: int, documents: Mapping[str, str]) -> str:
 def write_questions(path: Path, questions: Sequence[Question]) -> None:
     """Put questions at the end of a file, whose other lines stay as they are."""
     before = path.read_bytes().decode("utf-8") if path.exists() else ""  # with the line ends that it has
-    lines = [json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in questions]
+    lines = [_line(asdict(one)) for one in questions]
     _write_whole(path, before + ("\n" if before and not before.endswith("\n") else "") + "".join(lines))
+
+
+def _line(row: dict[str, Any]) -> str:
+    line = json.dumps(row, ensure_ascii=False)
+    # Half a character, which a bad decoder left in the document, cannot be written as it is.
+    return (line if well_formed(line) == line else json.dumps(row)) + "\n"
 
 
 def _write_whole(path: Path, text: str) -> None:
