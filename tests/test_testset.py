@@ -253,6 +253,18 @@ def test_a_near_duplicate_is_dropped_and_a_question_of_another_kind_is_not():
     assert not alike("東京はどこ?", "大阪はどこ?") and alike("東京?", "東京?")
 
 
+def test_the_name_that_was_asked_for_stands_in_the_sentences_named():
+    shown_text = "The Lapwing struck. What stood on the form was, Mate Sayle saved."
+    why = why_not(
+        "What did Mate Sayle save?",
+        "Mate Sayle saved the Lapwing.",
+        "What stood on the form was, Mate Sayle saved.",
+        shown_text,
+    )
+    assert why == "the answer is not in the sentences named"
+    assert why_not("What did Mate Sayle save?", "Mate Sayle saved the Lapwing.", shown_text, shown_text) == ""
+
+
 def test_numbers_and_names_as_they_are_written():
     assert invented("It cost 1,000 crowns in Vell's harbour.", "1,000 crowns were paid at Vell, in the harbour") == []
     assert invented("Approximately 5. However, no. Tom!", "5") == ["Approximately", "However"], (
