@@ -39,6 +39,7 @@ _WHERE = {
     "score_figures": ["plot_heatmap", "plot_scores", "plot_sweep"],
     "settings": ["chunker_from_env"],
     "strategies": ["Parent", "TopN", "WholeDocument", "Window", "small_to_big"],
+    "sweeping": ["halves", "sweep"],
     "testset": ["amake_testset", "make_testset"],
     "view": ["compare_chunks", "show_chunks"],
 }
