@@ -111,13 +111,16 @@ class Chunker(TextSplitter):
         """LangChain documents, with true offsets.
 
         Args:
-            texts: the documents.
+            texts: the documents; or what such a call gave, to be split further.
             metadatas: one dictionary a text; its "id" or "source", else the text's place, names the document. Where an
-                earlier text has that name (the pages of a PDF share their source), "#" and the place are added.
+                earlier text has that name (the pages of a PDF share their source), "#" and the place are added. A chunk
+                that is split further keeps its document, and its chunks have their places there.
 
         Returns:
-            A document a chunk. Its `id` is the chunk's; its metadata are the text's and `document`, `start_index`,
-            `end_index`, `parent_id`, `index` and `total`.
+            A document a chunk; its metadata are the text's and `document`, `chunk_id`, `start_index`, `end_index`,
+            `parent_id`, `index` and `total`. Its `id`, under which a vector store keeps it in the place of an earlier
+            one, is the chunk's where metadata["id"] named the document; else None, as a name such as "source" may come
+            again in another call.
 
         Raises:
             ValueError: texts that are no list of str, or metadatas that are no list of a dictionary a text.
@@ -132,17 +135,33 @@ class Chunker(TextSplitter):
         for place, (text, metadata) in enumerate(zip(texts, metadatas, strict=True)):
             if not isinstance(metadata, Mapping):
                 raise ValueError(f"metadatas[{place}]={metadata!r:.80}: must be a dictionary")
-            named = [metadata[key] for key in ("id", "source") if metadata.get(key) not in (None, "")]
-            doc_id = str(named[0] if named else place)
+            named = {key: metadata[key] for key in ("chunk_id", "id", "source") if metadata.get(key) not in (None, "")}
+            doc_id = str(next(iter(named.values()), place))
             while doc_id in taken:
                 doc_id += f"#{place}"
             taken.add(doc_id)
-            for c in self.chunk(text, doc_id):
-                place_of = {"document": c.document, "start_index": c.start, "end_index": c.end}
-                family = {"parent_id": c.parent_id, "index": c.index, "total": c.total}
+            above = _place_of(text, metadata)
+            document, first = above or (doc_id, 0)
+            for c in self._embedded(text, doc_id):
+                place_of = {"document": document, "start_index": first + c.start, "end_index": first + c.end}
+                parent_id = c.parent_id or (doc_id if above else None)
+                family = {"chunk_id": c.id, "parent_id": parent_id, "index": c.index, "total": c.total}
                 everything = {**copy.deepcopy(dict(metadata)), **c.metadata, **place_of, **family}
-                documents.append(Document(page_content=c.text, metadata=everything, id=c.id))
+                documents.append(Document(page_content=c.text, metadata=everything, id=c.id if "id" in named else None))
         return documents
+
+    def _embedded(self, text: str, doc_id: str) -> list[Chunk]:
+        """The chunks that LangChain is to have: all, unless there are several levels."""
+        return self.chunk(text, doc_id)
+
+
+def _place_of(text: Any, metadata: Mapping) -> tuple[str, int] | None:
+    """The document, and where in it, of a text that is itself a chunk cut from it; None where it is not."""
+    document, start, end = (metadata.get(key) for key in ("document", "start_index", "end_index"))
+    if metadata.get("chunk_id") in (None, "") or "spans" in metadata or not isinstance(document, str):
+        return None
+    is_slice = isinstance(start, int) and isinstance(end, int) and end - start == len(text)
+    return (document, start) if is_slice else None
 
 
 def check_size(name: str, value: Any) -> int:

@@ -257,10 +257,10 @@ def _stemmer(language: str) -> Any:
 
 def _by_score(meaning: np.ndarray, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Both in standard deviations from their means."""
-    return _standardised(meaning), _standardised(words)
+    return standardised(meaning), standardised(words)
 
 
-def _standardised(scores: np.ndarray) -> np.ndarray:
+def standardised(scores: np.ndarray) -> np.ndarray:
     """In standard deviations from the mean; zeros where all are alike."""
     spread = scores.std()
     return (scores - scores.mean()) / spread if spread > 1e-9 else np.zeros(len(scores))

@@ -511,7 +511,7 @@ def test_langchain_gets_the_last_level_with_true_places():
     made = chain.create_documents(texts, metadatas)
     assert {d.metadata["document"] for d in made} == {"a_b_1.md", "a_b_1.md#2", "_"}
     assert made[0].metadata == {
-        "source": "a_b_1.md", "tags": ["x"], "document": "a_b_1.md", "start_index": 0, "end_index": 6, "parent_id": "a_b_1.md_0_0", "index": 0, "total": 1,
+        "source": "a_b_1.md", "tags": ["x"], "document": "a_b_1.md", "chunk_id": "a_b_1.md_0_0_0", "start_index": 0, "end_index": 6, "parent_id": "a_b_1.md_0_0", "index": 0, "total": 1,
     }  # fmt: skip
     text_of = {"a_b_1.md": PETS, "a_b_1.md#2": PETS, "_": texts[3]}
     assert all(text_of[d.metadata["document"]][d.metadata["start_index"] : d.metadata["end_index"]] == d.page_content for d in made)

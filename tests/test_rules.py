@@ -21,8 +21,12 @@ from chunkers import CHUNKERS, Case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from chunklab import Chunk, FixedSizeChunker, RecursiveChunker, SlidingWindowChunker, load_corpus
+from chunklab import Chunk, FixedSizeChunker, RecursiveChunker, SentenceChunker, SlidingWindowChunker, SplitterChain
+from chunklab import load_corpus
 
 ALL = pytest.mark.parametrize("name", CHUNKERS)
 BOM = "\ufeff"
@@ -156,7 +160,9 @@ def test_langchain_verbs_agree_with_chunk(name):
     assert [d.page_content for d in split] == [c.text for c in chunks]
     assert {d.metadata["document"] for d in split} == {"s.txt"}
     both = chunker.create_documents([text, text])
-    assert {d.metadata["document"] for d in both} == {"0", "1"} and len({d.id for d in both}) == len(both)
+    assert {d.metadata["document"] for d in both} == {"0", "1"}
+    assert len({d.metadata["chunk_id"] for d in both}) == len(both)
+    assert {d.id for d in both + split} == {None}  # these names may come again: a vector store would overwrite
     assert list(chunker.transform_documents([Document(page_content=text)])) == chunker.create_documents([text])
 
 
@@ -197,7 +203,7 @@ def test_an_id_that_is_no_text_is_refused(doc_id):
 
 def ids_of(*metadatas):
     made = FixedSizeChunker(5).create_documents(["some text"] * len(metadatas), metadatas)
-    assert len({d.id for d in made}) == len(made)
+    assert len({d.metadata["chunk_id"] for d in made}) == len(made)
     return list(dict.fromkeys(d.metadata["document"] for d in made))
 
 
@@ -207,6 +213,39 @@ def test_texts_with_one_name_are_told_apart():
     assert ids_of(*pages) == ["a.pdf", "a.pdf#1", "a.pdf#2"]
     assert ids_of({"id": "a"}, {"id": "a#2"}, {"id": "a"}) == ["a", "a#2", "a#2#2"]
     assert ids_of({"id": 1}, {}, {"id": 0}, {"id": ""}, {"id": None, "source": "s"}) == ["1", "1#1", "0", "3", "s"]
+
+
+PROSE = "One two three. Four five six! " * 12
+
+
+def test_what_is_split_in_one_call_after_another_does_not_overwrite():
+    # LangChain's ParentDocumentRetriever splits each parent in a call of its own, and parents share their source.
+    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
+    parents = RecursiveCharacterTextSplitter(chunk_size=40, chunk_overlap=0).create_documents([PROSE], [{"source": "s"}])
+    parts = [FixedSizeChunker(5).split_documents([parent]) for parent in parents]
+    for part in parts:
+        store.add_documents(part)
+    assert len(store.store) == sum(map(len, parts)) > len(parents) > 1
+
+
+@pytest.mark.parametrize("name", ["id", "source"])
+def test_a_chunk_that_is_split_further_is_split_as_in_a_chain(name):
+    large, small = RecursiveChunker(40), SentenceChunker(15)
+    chained = SplitterChain([large, small]).create_documents([PROSE], [{name: "d"}])
+    pages = large.create_documents([PROSE], [{name: "d"}])
+    assert chained == small.split_documents(pages) == [d for page in pages for d in small.split_documents([page])]
+    assert all(PROSE[d.metadata["start_index"] : d.metadata["end_index"]] == d.page_content for d in chained)
+    deep = SplitterChain([large, small, FixedSizeChunker(4)]).create_documents([PROSE], [{name: "d"}])
+    assert deep == FixedSizeChunker(4).split_documents(chained) == SplitterChain([small, FixedSizeChunker(4)]).split_documents(pages)
+
+
+@pytest.mark.parametrize("odd", [{"end_index": 3}, {"start_index": "0"}, {"document": None}, {"spans": [(0, 1)]}], ids=repr)
+def test_a_chunk_whose_place_is_not_known_is_a_document_of_its_own(odd):
+    (page,) = FixedSizeChunker(500).create_documents([PROSE], [{"source": "d"}])
+    page.metadata.update(odd)
+    made = SentenceChunker(15).split_documents([page])
+    assert {d.metadata["document"] for d in made} == {"d_0"} and made[1].metadata["chunk_id"] == "d_0_1"
+    assert all(PROSE[d.metadata["start_index"] : d.metadata["end_index"]] == d.page_content for d in made)
 
 
 def test_chunks_do_not_share_the_metadata_that_they_were_given():

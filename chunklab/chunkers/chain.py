@@ -13,9 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from langchain_core.documents import Document
-
-from chunklab.chunk import Chunk, Chunker, Span, check_choice
+from chunklab.chunk import Chunk, Chunker, Span, check_choice, check_id, check_text
 
 
 def chunk_levels(text: str, splitters: Sequence[Chunker], doc_id: str = "doc") -> list[list[Chunk]]:
@@ -172,11 +170,10 @@ class SplitterChain(Chunker):
         """The texts of the last level, as LangChain asks for them."""
         return [c.text for c in chunk_levels(text, self._splitters)[-1]]
 
-    def create_documents(self, texts: Iterable[str], metadatas: Sequence[dict] | None = None) -> list[Document]:
-        """LangChain documents of the last level: see `Chunker.create_documents`."""
-        last = len(self._splitters)
-        documents = super().create_documents(texts, metadatas)
-        return [d for d in documents if d.id.count("_", len(d.metadata["document"])) == last]
+    def _embedded(self, text: str, doc_id: str) -> list[Chunk]:
+        """The last level, which is what LangChain is to have."""
+        check_id(doc_id)
+        return chunk_levels(check_text(text), self._splitters, doc_id)[-1]
 
 
 def check_splitters(splitters: Any) -> list[Chunker]:
