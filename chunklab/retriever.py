@@ -24,8 +24,9 @@ from langchain_core.runnables import run_in_executor
 from pydantic import PrivateAttr
 
 from chunklab.chunk import Chunk, check_size
+from chunklab.chunkers.distances import NOISE
 from chunklab.passages import Key, Passage, key_of, place_of
-from chunklab.queries import check_queries, check_vectors
+from chunklab.queries import check_queries, check_vectors, is_number
 from chunklab.retrieval import Hit, Where
 
 _MORE = 4  # hits asked for, for each passage that is wanted
@@ -47,9 +48,11 @@ class Strategy(BaseRetriever):
             no longer fits.
         min_score: pass over what scores less; in the index's scores, cosines but for a Hybrid.
         length_function: measures a text for `max_tokens`; None: tokens("cl100k").
+        min_share: pass over what scores less than this share of the best score, from 0 to 1; None: nothing. Where one
+            chunk answers, the next are seldom worth their tokens: for a Hybrid, 0.6 is a good beginning.
 
     Raises:
-        ValueError: an index that is none, a k, max_tokens, min_score or length_function that is not allowed.
+        ValueError: an index that is none, a k, max_tokens, min_score, length_function or min_share that is not allowed.
     """
 
     index: Any
@@ -57,6 +60,7 @@ class Strategy(BaseRetriever):
     max_tokens: int | None
     min_score: float | None
     length_function: Any
+    min_share: float | None
     # What a strategy looks up, and the chunks that it was made of: an index whose chunks have changed has another list.
     _looked_up: tuple = PrivateAttr((None, None))
 
@@ -67,6 +71,7 @@ class Strategy(BaseRetriever):
         max_tokens: int | None = None,
         min_score: float | None = None,
         length_function: Callable[[str], int] | None = None,
+        min_share: float | None = None,
         **own: Any,
     ) -> None:
         if unknown := own.keys() - type(self).model_fields.keys():
@@ -82,8 +87,11 @@ class Strategy(BaseRetriever):
             callable(length_function) and isinstance(length_function("a word"), Real)
         ):
             raise ValueError(f"length_function={length_function!r:.80}: must be a function from a text to its length")
+        if min_share is not None and not (is_number(min_share) and 0 <= min_share <= 1):
+            raise ValueError(f"min_share={min_share!r}: must be None or a number from 0 to 1")
         index.search_many([], k, min_score)  # it knows which scores there are
         options = {"k": k, "max_tokens": max_tokens, "min_score": min_score, "length_function": length_function}
+        options["min_share"] = min_share
         super().__init__(index=index, **options, **own)
         self._check()
 
@@ -173,14 +181,21 @@ class Strategy(BaseRetriever):
         # Some hits add nothing: ask for more than k, and for all where these are not enough.
         near = now.index.search_many(queries, _MORE * k, min_score, where)
         answers = []
-        for i, hits in enumerate(near):
+        for i, hits in enumerate(map(now._worth, near)):
             passages, used = now._passages(hits, k)
             if used < min(k, now._most()) and len(hits) == _MORE * k < len(now.chunks):
                 # One query at a time: all hits of many queries would not fit in memory.
                 (hits,) = now.index.search_many(queries[i : i + 1], len(now.chunks), min_score, where)
-                passages, _ = now._passages(hits, k)
+                passages, _ = now._passages(now._worth(hits), k)
             answers.append([Hit(p.chunk, p.score, rank) for rank, p in enumerate(passages, 1)])
         return answers
+
+    def _worth(self, hits: list[Hit]) -> list[Hit]:
+        """The hits that score the share of the best one, or more; of a score below 0 there is no share."""
+        if self.min_share is None or not hits:
+            return hits
+        least = hits[0].score * (self.min_share if hits[0].score > 0 else 1)
+        return [hit for hit in hits if hit.score >= least - NOISE]
 
     def _passages(self, hits: Sequence[Hit], k: int) -> tuple[list[Passage], int]:
         """The passages, best first, and how many hits were made use of."""

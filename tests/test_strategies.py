@@ -313,6 +313,24 @@ def test_min_score_cuts_off():
     assert TopN(index, min_score=1.0).search("q") == []
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_min_share_cuts_off_what_is_far_behind_the_best(strategy):
+    index = index_of("Beta two.", "Gamma one.", "Alpha two.")
+    best = strategy(index, k=1).search("q")
+    assert strategy(index, k=1, min_share=1).search("q") == best
+    for share in (0, 0.5, 0.99, 1):
+        found = strategy(index, k=20, min_share=share).search("q")
+        # As with a cut-off at that score.
+        assert found == strategy(index, k=20, min_score=share * best[0].score).search("q")
+
+
+def test_a_share_of_a_score_below_0_is_all_of_it():
+    index = ChunkIndex(
+        [Chunk("a", 0, 1, id="0"), Chunk("b", 1, 2, id="1")], Fixed({"q": [1, 0], "a": [-0.6, 0.8], "b": [-1, 0]})
+    )
+    assert texts(TopN(index, min_share=0.5).search("q")) == ["a"]
+
+
 def test_equal_scores_keep_the_order_of_the_index():
     assert [h.chunk.id for h in TopN(index_of(), k=30).search("q", where=lambda c: c.parent_id)] == [
         c.id for c in sentences()
@@ -417,6 +435,9 @@ def test_what_a_search_gives_is_of_one_moment(strategy, of_index):
         ({"max_tokens": 2.5}, "max_tokens=2.5"),
         ({"min_score": float("nan")}, "min_score=nan"),
         ({"min_score": True}, "min_score=True"),
+        ({"min_share": 1.5}, "min_share=1.5"),
+        ({"min_share": True}, "min_share=True"),
+        ({"min_share": float("nan")}, "min_share=nan"),
         ({"length_function": 3}, "length_function=3"),
         ({"length_function": str}, "length_function=.*to its length"),
         ({"length_function": lambda text: None}, "length_function=.*to its length"),
