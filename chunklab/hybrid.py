@@ -47,7 +47,7 @@ class Hybrid(TopN):
         fusion: "score": each of the two in standard deviations from its mean over all chunks, 0 being middling. "rank":
             1 / (60 + rank) in each, which forgets by how much one is better.
         language: whose endings are left off, a name that Snowball knows; None: none are.
-        options: length_function, as for every `Strategy`.
+        options: length_function and min_share, as for every `Strategy`.
 
     Raises:
         ValueError: an index that is none, an option that is not allowed; as for `Strategy`.

@@ -114,9 +114,12 @@ def sweep(
     k, finalists = check_size("k", k), check_size("finalists", finalists)
     check_choice("metric", metric, METRICS)
     check_size("max_tokens", 1 if max_tokens is None else max_tokens)
-    models = [embeddings] if better is None else [embeddings, better]
-    for model in models:
-        check_model(model)
+    check_model(embeddings)
+    if better is not None:
+        try:
+            check_model(better)
+        except ValueError as error:
+            raise ValueError(str(error).replace("embeddings=", "better=", 1)) from None
     _check_named("strategies", strategies)
     grids = _grids(chunkers, grid)
     runs, refused = _runs(chunkers, grids, strategies, embeddings)
@@ -165,7 +168,7 @@ def halves(questions: Iterable[Question], by: str = "document") -> tuple[list[Qu
         documents = {document for gold in question.spans for document, _, _ in spans_of(gold)}
         document = documents.pop() if len(documents) == 1 else "several"
         groups.setdefault(question.kind if by == "kind" else document, []).append(place)
-    dealt = [place for group in groups.values() for place in group]
+    dealt = [place for name in sorted(groups) for place in groups[name]]
     one, other = sorted(dealt[::2]), sorted(dealt[1::2])
     return [questions[place] for place in one], [questions[place] for place in other]
 
