@@ -99,8 +99,8 @@ def sweep(
             chunkers refuse everything, before any work.
 
     Warns:
-        UserWarning: combinations are left out, as their chunker refuses them; or rows in `path` were measured with
-            something else, and are measured anew.
+        UserWarning: combinations are left out, as their chunker refuses them; rows in `path` were measured with
+            something else, and are measured anew; or chunks are longer than the model reads.
 
     >>> from chunklab import RecursiveChunker, embeddings
     >>> text = "The bell is old. Its founder was a smith. Rain falls on the harbour."
@@ -126,7 +126,8 @@ def sweep(
     kept = KeptRows(path)
     if refused:
         warnings.warn(
-            f"{len(refused)} combinations are left out, as their chunker refuses them, such as {refused[0]}",
+            f"{len(refused)} of {len(refused) + len(runs) // len(strategies)} combinations are left out, as their chunker "
+            f"refuses them, such as {refused[0]}",
             stacklevel=2,
         )
     lines = _measured(runs, embeddings, documents, questions, k, max_tokens, kept)
@@ -290,13 +291,21 @@ def _measured(
     for place in tqdm(todo, desc="sweep", unit=" runs", delay=_SLOW, file=sys.stderr, leave=False):
         board.rows.clear()  # what they found takes memory
         try:
-            board.add(names[place], runs[place].made, index=runs[place].searched)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", ".*chunks are longer than")  # said once, below
+                board.add(names[place], runs[place].made, index=runs[place].searched)
         except Exception as error:
             error.add_note(f"in the sweep's run {names[place]!r}; with a path, the runs before it are kept")
             raise
         read = board if max_tokens is None else board.within(max_tokens)
         (rows[place],) = read.frame().rename(columns=_RENAMED).to_dict("records")
         kept.put(names[place], made[place], rows[place])
+    if cut := sum(rows[place]["truncated"] > 0 for place in todo):
+        warnings.warn(
+            f"in {cut} runs some chunks are longer than {model_name(model)} reads, which saw their beginning only: the "
+            "column truncated says how many",
+            stacklevel=3,
+        )
     return [
         {"run": name, "chunker": run.chunker, **run.parameters, "strategy": run.strategy, "embedder": model_name(model)}
         | row

@@ -235,10 +235,18 @@ def test_a_chunker_counts_by_its_settings_and_its_model():
 
 def test_combinations_that_a_chunker_refuses_are_left_out_and_said():
     with pytest.warns(
-        UserWarning, match=r"1 combinations are left out.*chunk_size=10 chunk_overlap=10.*chunk_overlap=10: "
+        UserWarning, match=r"1 of 4 combinations are left out.*chunk_size=10 chunk_overlap=10.*chunk_overlap=10: "
     ):
         frame = swept(grid={"chunk_size": [10, 20], "chunk_overlap": [0, 10]})
     assert len(frame) == 3
+
+
+def test_chunks_that_are_too_long_are_said_once():
+    model = Words()
+    model.max_tokens, model.count_tokens = 30, len
+    with pytest.warns(UserWarning, match="in 2 runs some chunks are longer than words reads") as said:
+        frame = swept(model=model)
+    assert len(said) == 1 and (frame["truncated"] > 0).tolist() == [False, False, True, True]
 
 
 BAD = {
