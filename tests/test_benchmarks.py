@@ -40,6 +40,20 @@ def test_the_index_benchmark_runs(capsys):
     assert results["questions a second, one by one"] > 0 and "| seconds to index |" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["headings", "index", "retrieval", "semantic", "sentences", "source_code", "speed"])
+def test_the_best_pipeline_is_chosen_on_one_half_and_reported_on_the_other(capsys):
+    tables = load("best").main(["--smoke"])
+    tuned, held, *_ = tables.values()
+    assert set(tuned["questions"]) == set(held["questions"]) == {30}
+    printed = capsys.readouterr().out
+    assert printed.startswith(
+        "recall, recursive 700, words 0.3, share 0.6: chosen minus recursive 700, without a share"
+    )
+    for name, frame in tables.items():
+        assert f"\n{name}\n" in printed and frame["recall"].between(0, 100).all()
+
+
+@pytest.mark.parametrize(
+    "name", ["best", "headings", "index", "retrieval", "semantic", "sentences", "source_code", "speed"]
+)
 def test_the_page_names_each_benchmark(name):
     assert f"tests/benchmarks/{name}.py" in (FOLDER / "README.md").read_text(encoding="utf-8")
