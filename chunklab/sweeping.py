@@ -113,7 +113,7 @@ def sweep(
     strategies = {"chunks": ChunkIndex} if strategies is None else strategies
     k, finalists = check_size("k", k), check_size("finalists", finalists)
     check_choice("metric", metric, METRICS)
-    check_size("max_tokens", 1 if max_tokens is None else max_tokens)
+    max_tokens = None if max_tokens is None else check_size("max_tokens", max_tokens)
     check_model(embeddings)
     if better is not None:
         try:
