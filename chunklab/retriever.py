@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy, deepcopy
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from numbers import Real
 from typing import Any
 
@@ -30,6 +30,7 @@ from chunklab.queries import check_queries, check_vectors, is_number
 from chunklab.retrieval import Hit, Where
 
 _MORE = 4  # hits asked for, for each passage that is wanted
+_COUNTED = 20_000  # texts whose tokens are not counted again, in one search: many queries find the same
 
 
 class Strategy(BaseRetriever):
@@ -177,16 +178,17 @@ class Strategy(BaseRetriever):
         k = self.k if k is None else check_size("k", k)
         min_score = self.min_score if min_score is None else min_score
         now = self._now()
+        count = lru_cache(_COUNTED)(now._length)
         where = now._searched(where)
         # Some hits add nothing: ask for more than k, and for all where these are not enough.
         near = now.index.search_many(queries, _MORE * k, min_score, where)
         answers = []
         for i, hits in enumerate(map(now._worth, near)):
-            passages, used = now._passages(hits, k)
+            passages, used = now._passages(hits, k, count)
             if used < min(k, now._most()) and len(hits) == _MORE * k < len(now.chunks):
                 # One query at a time: all hits of many queries would not fit in memory.
                 (hits,) = now.index.search_many(queries[i : i + 1], len(now.chunks), min_score, where)
-                passages, _ = now._passages(now._worth(hits), k)
+                passages, _ = now._passages(now._worth(hits), k, count)
             answers.append([Hit(p.chunk, p.score, rank) for rank, p in enumerate(passages, 1)])
         return answers
 
@@ -197,10 +199,10 @@ class Strategy(BaseRetriever):
         least = hits[0].score * (self.min_share if hits[0].score > 0 else 1)
         return [hit for hit in hits if hit.score >= least - NOISE]
 
-    def _passages(self, hits: Sequence[Hit], k: int) -> tuple[list[Passage], int]:
+    def _passages(self, hits: Sequence[Hit], k: int, count: Callable[[str], int]) -> tuple[list[Passage], int]:
         """The passages, best first, and how many hits were made use of."""
         passages: list[Passage] = []
-        count = cache(self._length)  # what is kept is not counted again for each that comes
+        spent = 0
         seen: set[frozenset[Key]] = set()
         for hit in hits:
             if len(seen) == k:
@@ -211,8 +213,14 @@ class Strategy(BaseRetriever):
             if tried is passages:
                 continue
             seen.add(new.keys)
-            if self.max_tokens is None or sum(count(passage.chunk.text) for passage in tried) <= self.max_tokens:
-                passages = tried
+            if self.max_tokens is not None:
+                merged = len(tried) <= len(passages)  # else the new one stands at the end, and the others are as before
+                changed = tried if merged else tried[-1:]
+                total = (0 if merged else spent) + sum(count(passage.chunk.text) for passage in changed)
+                if total > self.max_tokens:
+                    continue
+                spent = total
+            passages = tried
         return passages, len(seen)
 
     def _with(self, passages: list[Passage], new: Passage) -> list[Passage]:
