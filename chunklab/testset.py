@@ -11,6 +11,7 @@ person's eyes; what they change in the file stays. Cost: one short question to t
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ from chunklab.chunkers.sentence import pack
 from chunklab.corpus import GoldSpan, Question, _question, find_quote
 from chunklab.judging import NoAnswer, lasting
 from chunklab.models.tokens import well_formed
+from chunklab.queries import is_number
 from chunklab.question_checks import alike, why_not
 
 if TYPE_CHECKING:
@@ -129,6 +131,7 @@ def make_testset(
     questions: int | None = None,
     chunk_size: int = 400,
     path: str | Path | None = None,
+    seconds: float | None = None,
 ) -> QuestionSet:
     """Have a language model write questions about a text, with answers and gold spans.
 
@@ -144,6 +147,8 @@ def make_testset(
             is asked twice, for which a file beside it, ending in ".asked", remembers what was asked. In a line that is
             added by hand, "question", "answer" and the "quote" of each of its "spans" are enough. Delete both files to
             begin anew.
+        seconds: how long to ask at most, for a slow model: after that no further piece is asked about. With a path, the
+            same call again goes on from there.
 
     Returns:
         The questions, and what was dropped.
@@ -163,10 +168,12 @@ def make_testset(
     >>> made.questions[0].question, made.questions[0].spans[0].quote
     ("How heavy is Ann's dog?", 'It weighs 9 kg.')
     """
+    if seconds is not None and not (is_number(seconds) and seconds >= 0):
+        raise ValueError(f"seconds={seconds!r:.60}: must be a number of 0 or more, or None")
     work = _Work(text, llm, questions, chunk_size, path)
     with work.kept(llm) as kept:
         asker = Asker(llm, kept)
-        return work.finished(asker.run(work.plan()), asker)
+        return work.finished(asker.run(work.plan(seconds)), asker)
 
 
 async def amake_testset(
@@ -222,8 +229,12 @@ class _Work:
             self._remember()
             raise
 
-    def plan(self) -> Plan:
-        """Asks about a piece in each part of the text, then about others where that gave nothing."""
+    def plan(self, seconds: float | None = None) -> Plan:
+        """Asks about a piece in each part of the text, then about others where that gave nothing.
+
+        Where time is short, one after another: what has not been asked by its end stays to be asked.
+        """
+        end = None if seconds is None else time.monotonic() + seconds
         written, dropped = {*self._memory["written"], *(q.id for q in self._there)}, self._memory["dropped"]
         known, found, open_parts = list(self._there), [], []
         for part in self._parts:
@@ -231,15 +242,17 @@ class _Work:
                 open_parts.append(part[:TURNS])
         for turn in range(TURNS):
             now = [part[turn] for part in open_parts if len(part) > turn and part[turn].id not in dropped]
-            answers = (yield [_asked(place) for place in now]) if now else []
             done = set()
-            for place, answer in zip(now, answers, strict=True):
-                made, reason = _judged(place, answer, known, self._documents[place.document])
-                if reason:
-                    said = (answer.question, answer.answer) if isinstance(answer, Made) else ("", "")
-                    dropped[place.id] = [*said, reason]
-                else:
-                    known.append(made), found.append(made), done.add(place.id)
+            for batch in [now] if end is None else [[place] for place in now]:
+                late = end is not None and time.monotonic() >= end
+                answers = (yield [_asked(place) for place in batch]) if batch and not late else []
+                for place, answer in zip(batch, answers, strict=False):
+                    made, reason = _judged(place, answer, known, self._documents[place.document])
+                    if reason:
+                        said = (answer.question, answer.answer) if isinstance(answer, Made) else ("", "")
+                        dropped[place.id] = [*said, reason]
+                    else:
+                        known.append(made), found.append(made), done.add(place.id)
             open_parts = [part for part in open_parts if len(part) > turn and part[turn].id not in done]
         return sorted(found, key=lambda q: self._order[q.id])
 

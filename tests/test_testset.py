@@ -516,3 +516,24 @@ def test_a_long_text_takes_linear_time():
 
 def test_questions_are_equal_to_those_of_the_corpus():
     assert all(isinstance(q, Question) for q in make_testset(TEXT_OF_TWELVE, FakeLLM(says=good), 2, SIZE))
+
+
+@pytest.mark.parametrize("seconds", [-1, "60", True, float("nan")])
+def test_a_time_that_is_none_is_an_error_before_the_model_is_asked(seconds):
+    model = FakeLLM(says=good)
+    with pytest.raises(ValueError, match="seconds="):
+        make_testset(TEXT_OF_TWELVE, model, chunk_size=SIZE, seconds=seconds)
+    assert model.asked == []
+
+
+def test_when_the_time_is_over_no_more_is_asked_and_the_same_call_goes_on_from_there(tmp_path, monkeypatch):
+    model = FakeLLM(says=good)
+    monkeypatch.setattr("chunklab.testset.time.monotonic", lambda: len(model.asked))  # a question takes a second
+    path = tmp_path / "questions.jsonl"
+    first = make_testset(TEXT_OF_TWELVE, model, chunk_size=SIZE, path=path, seconds=5)
+    assert len(first) == len(model.asked) == 5 and first.dropped == []
+    again = make_testset(TEXT_OF_TWELVE, model, chunk_size=SIZE, path=path)
+    assert again.questions[:5] == first.questions and len(again) == len(model.asked) == 12
+    assert make_testset(TEXT_OF_TWELVE, model, chunk_size=SIZE, path=path, seconds=0).questions == again.questions
+    whole = make_testset(TEXT_OF_TWELVE, FakeLLM(says=good), chunk_size=SIZE, seconds=1e9)
+    assert whole.questions == again.questions == make_testset(TEXT_OF_TWELVE, FakeLLM(says=good), chunk_size=SIZE).questions
