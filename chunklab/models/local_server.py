@@ -60,6 +60,7 @@ def start(model: Path, context: int = CONTEXT, port: int = 0) -> str:
     options = xllamacpp.CommonParams()
     options.model.path, options.n_ctx, options.port = str(model), context, port
     options.n_parallel, options.warmup, options.verbosity = 1, False, -1
+    options.cache_ram_mib = 0  # else it keeps up to 8 GB of what was asked before
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     options.cpuparams.n_threads = options.cpuparams_batch.n_threads = cores
     try:
