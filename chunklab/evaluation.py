@@ -169,7 +169,8 @@ class Scoreboard:
 
         Args:
             max_tokens: tokens (cl100k) a question. Hits are read in order; one that no longer fits is left out. Give
-                the board a k that is large enough to spend it.
+                the board a k that is large enough to spend it. A strategy makes larger passages of what lies together:
+                give it the budget as its own max_tokens, before, or most will not fit.
 
         Returns:
             A scoreboard of its own.

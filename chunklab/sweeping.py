@@ -86,7 +86,8 @@ def sweep(
             fewer tokens.
         metric: "recall", "precision" or "iou".
         max_tokens: a budget a question, in tokens (cl100k): of the k passages, in order, only those count that fit. So
-            long and short chunks compete with equal text; give a k that is large enough to spend it.
+            long and short chunks compete with equal text; give a k that is large enough to spend it. A strategy that
+            has no budget of its own gets this one, before it merges what lies together.
         path: a file to keep what was measured: after a fault, or with a larger grid, only what is new is measured.
 
     Returns:
@@ -263,6 +264,18 @@ def _runs(
     return runs, refused
 
 
+def _with_budget(searched: Callable[..., Any], max_tokens: int | None) -> Callable[..., Any]:
+    """What searches the chunks; a strategy knows the budget before it makes passages that are larger than it."""
+
+    def made(chunks: list[Chunk], model: Embeddings) -> Any:
+        found = searched(chunks, model)
+        if max_tokens is None or getattr(found, "max_tokens", max_tokens) is not None:
+            return found
+        return found.model_copy(update={"max_tokens": max_tokens})
+
+    return made
+
+
 def _measured(
     runs: Sequence[_Run],
     model: Embeddings,
@@ -293,7 +306,7 @@ def _measured(
         try:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", ".*chunks are longer than")  # said once, below
-                board.add(names[place], runs[place].made, index=runs[place].searched)
+                board.add(names[place], runs[place].made, index=_with_budget(runs[place].searched, max_tokens))
         except Exception as error:
             error.add_note(f"in the sweep's run {names[place]!r}; with a path, the runs before it are kept")
             raise

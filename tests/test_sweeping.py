@@ -126,6 +126,19 @@ def test_a_budget_counts_only_the_passages_that_fit():
     assert frame["recall"].iloc[0] == board.within(12).frame()["recall"].iloc[0]
 
 
+@pytest.mark.parametrize("own", [None, 8], ids=["the sweep's budget", "its own"])
+def test_a_strategy_knows_the_budget_before_it_merges(own):
+    # All chunks are found and lie side by side: merged first, each passage would be a whole document, and none would fit.
+    def window(chunks, model):
+        return Window(ChunkIndex(chunks, model), max_tokens=own)
+
+    frame = swept(grid={"chunk_size": [20]}, k=99, max_tokens=12, strategies={"window": window})
+    board = Scoreboard(Words(), DOCUMENTS, QUESTIONS, k=99)
+    board.add("window", RecursiveChunker(20), index=lambda c, m: Window(ChunkIndex(c, m), max_tokens=own or 12))
+    assert frame["recall"].iloc[0] == board.frame()["recall"].iloc[0] > 0
+    assert 0 < frame["tokens"].iloc[0] <= (own or 12)
+
+
 def test_the_better_model_measures_the_finalists_alone():
     cheap, better = Named("cheap"), Named("better")
     frame = swept(model=cheap, better=better, finalists=2, metric="iou")
