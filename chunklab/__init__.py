@@ -35,6 +35,7 @@ _WHERE = {
     "models.late": ["late_embeddings"],
     "models.tokens": ["tokens"],
     "multi_vector": ["MultiVectorIndex"],
+    "recommending": ["recommend"],
     "retrieval": ["ChunkIndex"],
     "score_figures": ["plot_heatmap", "plot_scores", "plot_sweep"],
     "settings": ["chunker_from_env"],

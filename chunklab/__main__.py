@@ -1,4 +1,4 @@
-"""The command line: `open` opens the course, `models` fetches its weights, `chunk` cuts files, `record` asks an LLM.
+"""The command line: `open` the course, fetch its `models`, `chunk` files, `recommend` a chunker, `record` an LLM.
 
 It serves a learner on the first day: all that is needed is fetched, JupyterLab opens at lesson 00, and what is missing
 is said in words that tell what to do. Fetching costs a download of some tens of megabytes, once. And it serves whoever
@@ -14,7 +14,7 @@ import webbrowser
 from importlib.util import find_spec
 from pathlib import Path
 
-from chunklab.chunk_files import Problem, add_chunk_arguments, chunk_files, maker
+from chunklab.chunk_files import Problem, _whole_number, add_chunk_arguments, chunk_files, maker
 
 ROOT = Path(__file__).resolve().parents[1]
 FIRST = "notebooks/00_start_here.ipynb"
@@ -44,6 +44,23 @@ def main(arguments: list[str] | None = None) -> int:
         epilog="example: python -m chunklab chunk notes/ report.pdf --method heading --size 200 --output chunks.csv",
     )
     add_chunk_arguments(chunks)
+    own = commands.add_parser(
+        "recommend",
+        help="measure chunkers on files of your own, and say in a report which to take",
+        description="Have questions about files written, try chunkers on one half of them, and hold the best against the "
+        "plain default on the other. The questions are kept beside the report, to be edited; run the same again then.",
+        epilog="example: python -m chunklab recommend notes/ report.pdf --output report.html",
+    )
+    own.add_argument("files", nargs="+", metavar="PATH", help="a file, a folder, or a pattern such as 'notes/*.md'")
+    own.add_argument(
+        "--output", type=Path, default=Path("report.html"), metavar="PATH", help="the report (report.html)"
+    )
+    asked = "how many questions to have written (40); 0 asks no model and takes those that are kept"
+    own.add_argument("--questions", type=_whole_number(0), default=40, metavar="N", help=asked)
+    limit = "how long the model may be asked (60); the same command again goes on from there"
+    own.add_argument("--seconds", type=_whole_number(0), default=60, metavar="N", help=limit)
+    finalists = "measure the best five again with this model"
+    own.add_argument("--better", choices=("minilm", "openai"), metavar="MODEL", help=finalists)
     recorded = commands.add_parser("record", help="record anew what a lesson asks of a language model")
     recorded.add_argument("lesson", help="its number, such as 05")
     recorded.add_argument("--base-url", required=True, help="a server that speaks OpenAI's language, up to /v1")
@@ -54,6 +71,8 @@ def main(arguments: list[str] | None = None) -> int:
         check_python()
         if options.command == "chunk":
             return chunk_files(options, maker(options, chunks.error))
+        if options.command == "recommend":
+            return recommend_for(options)
         if options.command in ("open", "record"):
             check_course()
         if options.command == "record":
@@ -101,6 +120,21 @@ def record_lesson(options: argparse.Namespace) -> int:
         raise Problem(f"lesson {options.lesson} could not be recorded: {error}") from error
     print(f"Recorded: {path.relative_to(ROOT)}")
     return 0
+
+
+def recommend_for(options: argparse.Namespace) -> int:
+    """Say what is recommended for files, and where the report is; 1 if some file could not be read, else 0."""
+    import chunklab
+
+    print(f"Measuring; the report will be {options.output}", file=sys.stderr)
+    try:
+        better = chunklab.embeddings(options.better) if options.better else None
+        how = {"questions": options.questions, "seconds": options.seconds, "better": better}
+        made = chunklab.recommend(options.files, output=options.output, **how)
+    except (OSError, RuntimeError, ValueError, ImportError) as error:
+        raise Problem(str(error).replace("paths=", "", 1)) from error
+    print(f"{made.text()}\n\nReport: {options.output}\nQuestions: {made.path}")
+    return int(bool(made.own.unread))
 
 
 def fetch() -> None:

@@ -42,19 +42,20 @@ def known_items(documents: Mapping[str, str], count: int = 60) -> list[Question]
     """
     count = check_size("count", count)
     found = [(name, *span) for name, text in documents.items() for span in sentence_spans(text)]
-    texts = [documents[name][start:end] for name, start, end in found]
+    texts = [documents[name][start:end].rstrip() for name, start, end in found]
     stems = stemmed(texts)
     often = Counter(stem for of_sentence in stems for stem in set(of_sentence))
     holders: dict[str, set[int]] = {}
     for place, of_sentence in enumerate(stems):
         for stem in of_sentence:
             holders.setdefault(stem, set()).add(place)
-    fitting = [p for p, text in enumerate(texts) if _LENGTHS[0] <= len(text.strip()) <= _LENGTHS[1]]
+    fitting = [p for p, text in enumerate(texts) if _LENGTHS[0] <= len(text) <= _LENGTHS[1]]
     items = []
     for part in spread(fitting, min(count, len(fitting))):
         for place in part:
             if query := _query(texts[place], stems[place], often, holders):
-                name, start, end = found[place]
+                name, start, _ = found[place]
+                end = start + len(texts[place])
                 gold = GoldSpan(name, start, end, texts[place])
                 items.append(Question(f"{name}:{start}-{end}", query, texts[place], KIND, (gold,)))
                 break

@@ -435,3 +435,49 @@ def test_a_progress_bar_only_on_a_terminal_and_for_many_files(notes, capsys, mon
     monkeypatch.undo()
     monkeypatch.chdir(notes.parent)
     assert chunk(capsys, "notes", "--output", "chunks.jsonl").err == ""
+
+
+# Your own documents.
+
+
+@pytest.fixture
+def bells(tmp_path, monkeypatch):
+    """A folder with text enough to choose by, which is in the working folder; and no language model."""
+    monkeypatch.chdir(tmp_path)
+    Path("bells").mkdir()
+    (Path("bells") / "novella.txt").write_text(chunklab.load_corpus()["the_bell_that_waited.txt"], encoding="utf-8")
+    return Path("bells")
+
+
+def test_recommend_writes_a_report_and_says_where(bells, capsys):
+    (bells / "broken.pdf").write_bytes(b"%PDF-1.7 broken")
+    assert cli.main(["recommend", "bells", "--questions", "0", "--output", "out.html"]) == 1, "a file was not read"
+    got = capsys.readouterr()
+    assert got.out.startswith("Recommended: ") and "known-item queries" in got.out
+    assert got.out.endswith("Report: out.html\nQuestions: out.questions.jsonl\n")
+    assert got.err.count("broken.pdf: ") == 1 and "Traceback" not in got.err
+    assert Path("out.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nope"], "nothing there can be read"),
+        ([""], "must be a file or a folder"),
+        (["bells/novella.txt", "--output", "bells"], "must end in .html"),
+        (["bells/novella.txt", "--output", "no/such/r.html"], "in a folder that is there"),
+        (["bells/short.txt"], "are too little to choose by"),
+    ],
+)
+def test_what_recommend_cannot_do_is_an_error_without_a_traceback(bells, capsys, arguments, says):
+    (bells / "short.txt").write_text("The bell is old.", encoding="utf-8")
+    assert cli.main(["recommend", *arguments]) == 1
+    got = capsys.readouterr()
+    assert says in got.err and got.err.splitlines()[-1].startswith("chunklab: ") and got.out == ""
+
+
+@pytest.mark.parametrize("option", ["--questions=-1", "--questions=ten", "--seconds=-1", "--better=best"])
+def test_a_wrong_option_of_recommend_is_an_error(bells, capsys, option):
+    with pytest.raises(SystemExit):
+        cli.main(["recommend", "bells", option])
+    assert option.partition("=")[0] in capsys.readouterr().err

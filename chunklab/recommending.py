@@ -1,0 +1,468 @@
+"""Your own documents: point it at a folder, get a test set, a sweep, a recommendation, and a report as one HTML file.
+
+For whoever must choose a chunker for files of their own and has half an hour. The files are read, questions about them
+are written by a language model, chunkers are swept on one half of the questions at one budget of tokens, and the best
+is held against the plain default (recursive chunks of 1,000 characters, searched by meaning) on the other half. The
+default stays unless the interval of that difference lies above 0: a few questions cannot tell methods apart, and the
+report says how many would be needed. A small model writes few questions that can be used; where there are too few,
+known-item queries stand in, never both at once; these choose nothing, and the default stays. Cost: the questions, and
+the sweep, some ten seconds a hundred pages.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+
+from chunklab.chunk import Chunk, Chunker, check_size
+from chunklab.chunkers.asking import LLMError, check_llm
+from chunklab.chunkers.heading import HeadingChunker
+from chunklab.chunkers.paragraph import ParagraphChunker
+from chunklab.chunkers.recursive import RecursiveChunker
+from chunklab.chunkers.semantic import SemanticChunker
+from chunklab.chunkers.sentence import SentenceChunker
+from chunklab.corpus import Question
+from chunklab.evaluation import Scoreboard
+from chunklab.hybrid import Hybrid
+from chunklab.known_items import known_items
+from chunklab.models.vectors import check_model
+from chunklab.own_documents import MARK, OwnDocuments, read_documents
+from chunklab.queries import is_number, model_name
+from chunklab.retrieval import ChunkIndex
+from chunklab.rows import Difference, Row, shown_gain
+from chunklab.sweeping import halves, sweep
+from chunklab.testset import QuestionSet, _write_whole, make_testset, places_of, read_questions
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from langchain_core.language_models import BaseChatModel
+
+BUDGET = 1000
+"""Tokens (cl100k) that a question may read: four or five chunks of the default."""
+
+LEAST = 5
+"""Questions, fewer than which measure nothing: known-item queries stand in."""
+
+HALVED = 20
+"""Questions from which on one half chooses and the other reports."""
+
+KNOWN_ITEMS = 60
+SIZES = [300, 600, 1000]
+DEFAULT = ("recursive", 1000, "meaning")
+_REPLY = 300  # tokens: a question and its answer have 100 characters each
+_PIECE = 400  # characters: a size that no chunker here uses
+_HITS = 60  # enough of the smallest chunks to spend the budget
+_FLATTERED = "sentence 300 gains 33 so, and loses 2 with its 220 questions"  # which a test computes
+_NEEDED = 1.96 + 0.84  # standard errors: found in four of five trials, by a 95 % interval
+
+
+def paragraph(chunk_size: int) -> ParagraphChunker:
+    """Whole paragraphs."""
+    return ParagraphChunker(chunk_size)
+
+
+def heading(chunk_size: int) -> HeadingChunker:
+    """Markdown by topic, its sizes in words of about six characters."""
+    words = max(3, chunk_size // 6)
+    return HeadingChunker(max(1, words * 80 // 250), words, words * 400 // 250)
+
+
+def semantic(embeddings: Embeddings, chunk_size: int) -> SemanticChunker:
+    """Cut where the meaning changes, and where a chunk would be too long."""
+    return SemanticChunker(embeddings, max_chunk_size=chunk_size)
+
+
+def by_words_too(chunks: list[Chunk], embeddings: Embeddings) -> Hybrid:
+    """Chunks by their words and their meaning."""
+    return Hybrid(ChunkIndex(chunks, embeddings))
+
+
+STRATEGIES: dict[str, Callable[[list[Chunk], Embeddings], Any]] = {"meaning": ChunkIndex, "words too": by_words_too}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recommendation:
+    """What `recommend` gives.
+
+    Attributes:
+        own: the documents, and what was not read or is left out.
+        questions: those that were measured with.
+        asked: what the language model and a person wrote; the same as `questions`, unless known-item queries stand in.
+        frame: the sweep, a row a run.
+        name: what is recommended: method, size, and "meaning" or "words too".
+        chunker: that method, ready to use.
+        strategy: what searches its chunks: a function of chunks and a model.
+        best: the name of the run that was best in the sweep.
+        rows: name to row, of those that were held against each other at the end.
+        differences: between these, the best minus the default first.
+        needed: questions that would be needed to see a difference of the size that was seen; None where there is none.
+        halved: whether the differences are from other questions than those that chose.
+        max_tokens: the budget a question.
+        embedder: the model's name.
+        problem: why the language model wrote no more; "" where nothing went wrong.
+        path: the file of questions; None where none is kept.
+    """
+
+    own: OwnDocuments
+    questions: QuestionSet
+    asked: QuestionSet
+    frame: pd.DataFrame
+    name: str
+    chunker: Chunker
+    strategy: Callable[[list[Chunk], Embeddings], Any]
+    best: str
+    rows: dict[str, Row]
+    differences: list[Difference]
+    needed: int | None
+    halved: bool
+    max_tokens: int
+    embedder: str
+    problem: str
+    path: Path | None
+
+    @property
+    def with_known_items(self) -> bool:
+        """Whether known-item queries stand in for questions."""
+        return self.questions is not self.asked
+
+    @property
+    def what(self) -> str:
+        """What was measured with, in words."""
+        return "known-item queries (no questions)" if self.with_known_items else "questions"
+
+    def text(self) -> str:
+        """What is recommended, why, how sure that is, and what it costs: a paragraph."""
+        default, count = _shown(DEFAULT), len(self.questions)
+        said = [f"Recommended: {self.name}."]
+        if self.with_known_items:
+            said.append(
+                f"Measured with {count} known-item queries, no questions: sentences of the documents, asked for by their "
+                f"rarest words, as there were {len(self.asked)} usable questions, and {LEAST} are needed."
+            )
+        else:
+            by = f" ({self.asked.model})" if self.asked.model else ""
+            said.append(f"Measured with {count} questions{by}.")
+        gain = self.differences[0]
+        seen = f"recall {shown_gain(gain.mean, gain.low, gain.high)} points"
+        if self.with_known_items:
+            said.append(
+                f"That is the plain default, as such queries choose nothing: by their making they favour short chunks and "
+                f"words. {gain.one} minus {gain.other} is {seen} with them, on the course's corpus {_FLATTERED}. Write "
+                f"{HALVED} questions, or have a larger model write them, to learn more."
+            )
+        elif not self.halved:
+            said.append(
+                f"That is the plain default: {count} are too few to choose by, {HALVED} are the least. On these, {self.best} "
+                f"was best, {gain.one} minus {gain.other}: {seen}, which looks better than it is, as the same ones chose it."
+            )
+        elif self.best == default:
+            said.append(
+                f"That is the plain default, and it was the best in the half that chose, too. On the other half, it "
+                f"minus the next-best, {gain.other}: {seen}."
+            )
+        elif self.name == default:
+            said.append(
+                f"That is the plain default. In the half that chose, {self.best} was best; on the other half, it minus "
+                f"the default: {seen}, an interval that does not lie above 0: no gain is shown."
+            )
+        else:
+            said.append(f"On the half that did not choose it, it minus the default, {default}: {seen}, above 0.")
+        said += [
+            f"{d.one} minus {d.other}: {shown_gain(d.mean, d.low, d.high)} points"
+            + (", which cannot be told apart." if d.low <= 0 <= d.high else ".")
+            for d in self.differences[1:]
+        ]
+        if not self.with_known_items and gain.low <= 0 <= gain.high:
+            said.append(
+                f"About {self.needed:,} {self.what} would be needed to be sure of a difference of this size."
+                if self.needed
+                else "There is no gain whose size could be confirmed by more of them."
+            )
+        row = self.rows[self.name]
+        size = row.sizes.mean() if len(row.sizes) else 0
+        said.append(
+            f"Cost: {len(row.sizes):,} chunks of {size:,.0f} characters on average, {row.tokens.mean():,.0f} tokens read "
+            f"a question (of {self.max_tokens:,} allowed), {row.calls.embedded:,} texts embedded by {self.embedder}, no "
+            "call of a language model."
+        )
+        return " ".join(said)
+
+    def html(self) -> str:
+        """The report: one page that needs nothing else."""
+        from chunklab.recommendation_page import page
+
+        return page(self, MARK)
+
+    def save(self, path: str | Path) -> None:
+        """Write the report to a file."""
+        _write_whole(Path(path), self.html())
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def recommend(
+    paths: str | Path | Iterable[str | Path],
+    llm: BaseChatModel | None = None,
+    embeddings: Embeddings | None = None,
+    questions: int = 40,
+    output: str | Path | None = None,
+    better: Embeddings | None = None,
+    max_tokens: int = BUDGET,
+    seconds: float = 60,
+) -> Recommendation:
+    """Measure chunkers on documents of your own, and say which to take.
+
+    Args:
+        paths: a file, a folder, a pattern, or a list of these: text, Markdown, HTML, PDF, Word and source files.
+        llm: what writes the questions; `chat()` by default: with OPENAI_API_KEY or OPENAI_BASE_URL that server, else
+            SmolLM2 on this machine, few of whose questions can be used.
+        embeddings: the model for the sweep; `embeddings("static")` by default.
+        questions: how many to ask for; 0 asks no model.
+        output: where the report goes, "report.html". The questions are kept beside it ("report.questions.jsonl", which
+            may be edited, see `make_testset`), and what was measured ("report.sweep.jsonl"): after a fault or an edit,
+            the same call asks and measures only what is new.
+        better: another model, which measures the best five again.
+        max_tokens: the budget a question, in tokens (cl100k): each method may read as much text.
+        seconds: how long the model may be asked. What is left is asked by the same call again, with an output.
+
+    Returns:
+        The recommendation. Its `text()` says what, why, and how sure; `chunker` and `strategy` are ready to use.
+
+    Raises:
+        ValueError: an argument that is not allowed, nothing that can be read, or so little text that a few questions'
+            budget holds all of it, before any work.
+        LLMError: a model that was given, or asked with a key, did not answer. What it has said is kept.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> names, goods = "Ada Bela Cora Dora Edda Fred".split(), "salt rope fish wool wine iron".split()
+    >>> text = " ".join(f"{name} sold {good} at the market of the village." for name in names for good in goods)
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "trade.txt").write_text(text)
+    ...     made = recommend(folder, questions=0, max_tokens=100)
+    >>> made.name, made.with_known_items
+    ('recursive 1000, by meaning', True)
+    """
+    import chunklab
+
+    questions = 0 if type(questions) is int and not questions else check_size("questions", questions)
+    max_tokens = check_size("max_tokens", max_tokens)
+    if not is_number(seconds) or not seconds >= 0:
+        raise ValueError(f"seconds={seconds!r:.60}: must be a number of 0 or more")
+    own_model = llm is None and not any(os.environ.get(name, "").strip() for name in _KEYS)
+    if llm is not None:
+        check_llm(llm)
+    embeddings = chunklab.embeddings("static") if embeddings is None else embeddings
+    for argument, model in (("embeddings", embeddings), ("better", better)):
+        if model is not None:
+            try:
+                check_model(model)
+            except ValueError as error:
+                raise ValueError(str(error).replace("embeddings=", f"{argument}=", 1)) from None
+    output = None if output is None else _checked_output(output)
+    beside = {kind: None if output is None else output.with_suffix(f".{kind}.jsonl") for kind in ("questions", "sweep")}
+    own = read_documents(paths, output)
+    _check_enough(own.texts, max_tokens)
+
+    asked, problem = _asked(own.texts, llm, questions, beside["questions"], seconds, own_model)
+    stands_in = len(asked) < LEAST
+    measured = QuestionSet(own.texts, known_items(own.texts, KNOWN_ITEMS), [], "") if stands_in else asked
+    if len(measured) < 2:
+        raise ValueError("paths: there are no sentences to ask for, and no questions; write some by hand")
+    halved = len(measured) >= HALVED
+    tuning, reporting = halves(measured.questions) if halved else (measured.questions, measured.questions)
+    chunkers = _chunkers(own)
+    frame = _swept(chunkers, embeddings, better, own.texts, tuning, max_tokens, beside["sweep"])
+
+    model = better or embeddings
+    ranked = _ranked(frame, model, stands_in)
+    default = DEFAULT if DEFAULT in ranked else ranked[0]
+    names = [ranked[0], ranked[1] if ranked[0] == default else default]
+    names += [run for run in ranked[1:2] if run not in names]
+    made = {run: _made(chunkers, run, model) for run in [*names, default]}
+    board = _reported(made, model, own.texts, reporting, max_tokens)
+    differences = [board.compare(_shown(names[0]), _shown(name)) for name in names[1:]]
+    gain = differences[0]
+    sure = halved and not stands_in and ranked[0] != default and gain.low > 0
+    chosen = ranked[0] if sure else default
+    gains = board.rows[gain.one].scores["recall"] - board.rows[gain.other].scores["recall"]
+    result = Recommendation(
+        own,
+        measured,
+        asked,
+        frame,
+        _shown(chosen),
+        made[chosen],
+        STRATEGIES[chosen[2]],
+        _shown(ranked[0]),
+        board.rows,
+        differences,
+        questions_needed(gains),
+        halved,
+        max_tokens,
+        model_name(model),
+        problem,
+        beside["questions"],
+    )
+    if output is not None:
+        result.save(output)
+    return result
+
+
+def questions_needed(gains: np.ndarray) -> int | None:
+    """How many questions it takes to see a gain like this one: a 95 % interval above 0, in four of five trials.
+
+    Args:
+        gains: what one method has more than another, one number a question.
+
+    Returns:
+        The number; None where there is no gain, or nothing to judge its spread by.
+
+    >>> questions_needed(np.array([0, 0, 0, 1, 0, 0, 1, -1, 0, 0.0]))
+    253
+    """
+    gains = np.asarray(gains, dtype=np.float64)
+    mean, spread = (float(gains.mean()), float(gains.std(ddof=1))) if len(gains) > 1 else (0.0, 0.0)
+    return math.ceil((_NEEDED * spread / mean) ** 2) if mean > 1e-9 and spread > 1e-9 else None
+
+
+_KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE")
+
+
+def _checked_output(output: Any) -> Path:
+    if not isinstance(output, (str, Path)) or not str(output):
+        raise ValueError(f"output={output!r:.80}: must be the name of a file")
+    path = Path(output)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"output={str(output)!r:.200}: must end in .html")
+    if path.is_dir() or not path.parent.is_dir():
+        raise ValueError(f"output={str(output)!r:.200}: must be a file, in a folder that is there")
+    return path
+
+
+def _check_enough(texts: dict[str, str], max_tokens: int) -> None:
+    """Raise ValueError where two questions' budget holds all text: whatever is cut, nearly all of it is found."""
+    size, least = sum(map(len, texts.values())), 8 * max_tokens
+    if size < least:
+        raise ValueError(
+            f"paths: {size:,} characters in {len(texts)} documents are too little to choose by: must be {least:,} or more, "
+            f"as a question may read {max_tokens:,} tokens. So short a text needs no chunks: give the model all of it"
+        )
+
+
+def _asked(
+    texts: dict[str, str], llm: Any, count: int, path: Path | None, seconds: float, own_model: bool
+) -> tuple[QuestionSet, str]:
+    """The questions that there are, and why there are no more."""
+    if not count:
+        return _there(texts, path), ""
+    if llm is None:
+        from chunklab.models.llm import chat
+
+        llm = chat(max_tokens=_REPLY)
+    most = sum(len(places_of(name, text, _PIECE)) for name, text in texts.items())
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*got no answer that could be used")  # counted as dropped
+        try:
+            return make_testset(texts, llm, min(count, most), _PIECE, path, seconds), ""
+        except LLMError as error:
+            if not own_model:
+                raise
+            return _there(texts, path), str(error)
+
+
+def _there(texts: dict[str, str], path: Path | None) -> QuestionSet:
+    """The questions of the file alone."""
+    there = read_questions(path, texts) if path is not None and path.exists() else []
+    return QuestionSet(texts, there, [], "")
+
+
+def _chunkers(own: OwnDocuments) -> dict[str, Callable[..., Chunker]]:
+    chunkers: dict[str, Callable[..., Chunker]] = {
+        "recursive": RecursiveChunker,
+        "sentence": SentenceChunker,
+        "paragraph": paragraph,
+    }
+    if any(
+        _has_headings(text) for name, text in own.texts.items() if own.formats[name] in ("markdown", "html", "docx")
+    ):
+        chunkers["heading"] = heading
+    return chunkers | {"semantic": semantic}
+
+
+def _has_headings(text: str) -> bool:
+    return len(re.findall(r"^#{1,6} \S", text, re.MULTILINE)) > 1
+
+
+def _swept(
+    chunkers: dict,
+    embeddings: Any,
+    better: Any,
+    texts: dict,
+    tuning: list[Question],
+    max_tokens: int,
+    path: Path | None,
+) -> pd.DataFrame:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "rows are measured anew")  # a question was edited, as it should be
+        return sweep(
+            chunkers,
+            {"chunk_size": SIZES},
+            embeddings,
+            texts,
+            tuning,
+            _HITS,
+            STRATEGIES,
+            better=better,
+            max_tokens=max_tokens,
+            path=path,
+        )
+
+
+def _ranked(frame: pd.DataFrame, model: Embeddings, stands_in: bool) -> list[tuple[str, int, str]]:
+    """The runs of a model, best first: by recall, then by precision, which favours less text.
+
+    Known-item queries hold the words of their answer, so that with them a search by words too is left out.
+    """
+    rows = frame[frame["embedder"] == model_name(model)]
+    if stands_in:
+        rows = rows[rows["strategy"] == "meaning"]
+    rows = rows[~rows.duplicated(["chunker", "chunk_size", "strategy"], keep="last")]
+    rows = rows.sort_values(["recall", "precision"], ascending=False, kind="stable")
+    return [(r.chunker, int(r.chunk_size), r.strategy) for r in rows.itertuples()]
+
+
+def _shown(run: tuple[str, int, str]) -> str:
+    """What a run is called.
+
+    >>> _shown(DEFAULT)
+    'recursive 1000, by meaning'
+    """
+    chunker, size, strategy = run
+    return f"{chunker} {size}, by {'words and meaning' if strategy == 'words too' else strategy}"
+
+
+def _made(chunkers: dict[str, Callable[..., Chunker]], run: tuple[str, int, str], model: Embeddings) -> Chunker:
+    chunker, size, _ = run
+    own = {"embeddings": model} if chunker == "semantic" else {}
+    return chunkers[chunker](chunk_size=size, **own)
+
+
+def _reported(
+    made: dict[tuple, Chunker], model: Embeddings, texts: dict, questions: list[Question], max_tokens: int
+) -> Scoreboard:
+    board = Scoreboard(model, texts, questions, _HITS)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*chunks are longer than")  # the sweep has said so
+        for run, chunker in made.items():
+            board.add(_shown(run), chunker, index=STRATEGIES[run[2]])
+    return board.within(max_tokens)
