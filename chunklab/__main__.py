@@ -47,8 +47,9 @@ def main(arguments: list[str] | None = None) -> int:
     own = commands.add_parser(
         "recommend",
         help="measure chunkers on files of your own, and say in a report which to take",
-        description="Have questions about files written, try chunkers on one half of them, and hold the best against the "
-        "plain default on the other. The questions are kept beside the report, to be edited; run the same again then.",
+        description="Have questions about files written, try chunkers on one half of them, and hold the best against "
+        "the plain default on the other. The questions are kept beside the report, to be edited; "
+        "run the same again then.",
         epilog="example: python -m chunklab recommend notes/ report.pdf --output report.html",
     )
     own.add_argument("files", nargs="+", metavar="PATH", help="a file, a folder, or a pattern such as 'notes/*.md'")

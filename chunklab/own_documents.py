@@ -1,9 +1,9 @@
 """Files of your own, as the documents of a measurement: read, and what says the same twice left out.
 
 For `recommend`. Folders are walked as `python -m chunklab chunk` walks them; a file that cannot be read is named on
-stderr and listed, and the others go on. The same text in two files, such as a report as Word file and as PDF, would make every score wrong: a
-question is asked of one of them, and finding the other would count as a miss. So one of the two is left out, and named.
-Cost: that of reading, and a second for some million characters.
+stderr and listed, and the others go on. The same text in two files, such as a report as Word file and as PDF, would
+make every score wrong: a question is asked of one of them, and finding the other would count as a miss. So one of the
+two is left out, and named. Cost: that of reading, and a second for some million characters.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ td.n, th.n { text-align: right; white-space: nowrap; }
 tr.best { font-weight: bold; }
 div.wide { overflow-x: auto; }
 .words { overflow-wrap: anywhere; }
-img { max-width: 100%; height: auto; background: white; border-radius: 4px; }
+img { max-width: min(100%, 44em); height: auto; background: white; border-radius: 4px; }
 p.verdict { border-left: 4px solid; padding-left: 1em; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; border: 1px solid GrayText; padding: .6em; }
 """
@@ -128,10 +128,11 @@ def _held_against(made: Any) -> list[str]:
 def _sweep(made: Any) -> list[str]:
     frame = made.frame.copy()
     words = ["words and meaning" if strategy == "words too" else "meaning" for strategy in frame["strategy"]]
-    names = [f"{c} {s}, by {w}" for c, s, w in zip(frame["chunker"], frame["chunk_size"], words, strict=True)]
+    names = [f"{c} {s} by {w}" for c, s, w in zip(frame["chunker"], frame["chunk_size"], words, strict=True)]
     again = frame["embedder"].nunique() > 1
     frame.index = [f"{n}, {e}" for n, e in zip(names, frame["embedder"], strict=True)] if again else names
     frame = frame.sort_values(["recall", "precision"], ascending=False, kind="stable")
+    drawn = frame[frame["strategy"] == "meaning"] if made.with_known_items else frame
     by_meaning = made.frame[(made.frame["strategy"] == "meaning")].drop_duplicates(["chunker", "chunk_size"])
     lines = [
         [name, *(_share(row, m) for m in METRICS), f"{row['chunks']:,.0f}", f"{row['tokens']:,.0f}"]
@@ -145,9 +146,9 @@ def _sweep(made: Any) -> list[str]:
         "<p>With known-item queries, a search by words too is no candidate: their words are those of the text.</p>"
         if made.with_known_items
         else "",
-        _picture(plot_scores(frame.head(_DRAWN))),
+        _picture(plot_scores(drawn.head(_DRAWN))),
         _picture(plot_sweep(by_meaning, "chunk_size", "recall", "chunker")),
-        f"<p>First the best {min(_DRAWN, len(frame))} runs; then recall over the size, in a search by meaning.</p>",
+        f"<p>First the best {min(_DRAWN, len(drawn))} runs; then recall over the size, in a search by meaning.</p>",
         _table(["method", "recall %", "precision %", "IoU %", "chunks", "tokens read"], lines, 5),
     ]
 
@@ -177,15 +178,15 @@ def _questions(made: Any) -> list[str]:
     parts = [f"<h2>The {made.what}</h2>"]
     if made.with_known_items:
         parts.append(
-            "<p>Each is a sentence of the documents, asked for by its four rarest words. They are no questions: they hold "
-            "the words of their answer, and say nothing of how people ask.</p>"
+            "<p>Each is a sentence of the documents, asked for by its four rarest words. They are no questions: they "
+            "hold the words of their answer, and say nothing of how people ask.</p>"
         )
     parts.append(_listed(made.questions, made.with_known_items))
     if made.with_known_items and len(made.asked):
         parts.append("<h3>Questions that there are, too few to measure with</h3>")
         parts.append(_listed(made.asked))
     if made.problem:
-        parts.append(f'<p class="words">The language model wrote no more: {escaped(made.problem)}</p>')
+        parts.append(f'<p class="words">Why there are no more: {escaped(made.problem)}</p>')
     if dropped := made.asked.dropped:
         parts.append(f"<h3>Dropped: {len(dropped)}</h3>")
         parts.append(_table(["why", "how many"], made.asked.reasons.items(), 1))
@@ -216,12 +217,12 @@ def _going_on(made: Any) -> list[str]:
         "<h2>How to go on</h2>",
         (
             '<p class="words">Read the questions: what is wrong, ambiguous or trivial costs more than a missing one. '
-            f"Correct or delete lines in {where}, add your own, and run the same again: what you wrote stays, and nothing "
-            "is asked twice. A question of your own is a line such as</p>"
+            f"Correct or delete lines in {where}, add your own, and run the same again: what you wrote stays, and "
+            "nothing is asked twice. A question of your own is a line such as</p>"
         ),
         f"<pre>{escaped(json.dumps(line, ensure_ascii=False))}</pre>",
         (
-            "<p>where the quote is the text that holds the answer. Questions that people really ask are worth more than "
-            "any that a model writes.</p>"
+            "<p>where the quote is the text that holds the answer. Questions that people really ask are worth more "
+            "than any that a model writes.</p>"
         ),
     ]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ DEFAULT = ("recursive", 1000, "meaning")
 _REPLY = 300  # tokens: a question and its answer have 100 characters each
 _PIECE = 400  # characters: a size that no chunker here uses
 _HITS = 60  # enough of the smallest chunks to spend the budget
-_FLATTERED = "sentence 300 gains 33 so, and loses 2 with its 220 questions"  # which a test computes
+_FLATTERED = "sentence 300 gains 33 points so, and with its 220 real questions loses 2"  # which a test computes
 _NEEDED = 1.96 + 0.84  # standard errors: found in four of five trials, by a 95 % interval
 
 
@@ -145,8 +146,9 @@ class Recommendation:
         said = [f"Recommended: {self.name}."]
         if self.with_known_items:
             said.append(
-                f"Measured with {count} known-item queries, no questions: sentences of the documents, asked for by their "
-                f"rarest words, as there were {len(self.asked)} usable questions, and {LEAST} are needed."
+                f"Measured with {count} known-item queries, no questions: sentences of the documents, asked for by "
+                f"their rarest words, as there were {len(self.asked)} usable questions, and {LEAST} are needed."
+                + (f" ({self.problem[:300]}.)" if self.problem else "")
             )
         else:
             by = f" ({self.asked.model})" if self.asked.model else ""
@@ -155,14 +157,17 @@ class Recommendation:
         seen = f"recall {shown_gain(gain.mean, gain.low, gain.high)} points"
         if self.with_known_items:
             said.append(
-                f"That is the plain default, as such queries choose nothing: by their making they favour short chunks and "
-                f"words. {gain.one} minus {gain.other} is {seen} with them, on the course's corpus {_FLATTERED}. Write "
-                f"{HALVED} questions, or have a larger model write them, to learn more."
+                f"That is the plain default, as such queries choose nothing: by their making they favour short chunks "
+                f"and words. With them, {gain.one} minus {gain.other} is {seen}; but on the "
+                f"course's corpus {_FLATTERED}. "
+                f"Write {HALVED} questions, or have a larger model write them, to learn more."
             )
         elif not self.halved:
             said.append(
-                f"That is the plain default: {count} are too few to choose by, {HALVED} are the least. On these, {self.best} "
-                f"was best, {gain.one} minus {gain.other}: {seen}, which looks better than it is, as the same ones chose it."
+                f"That is the plain default: {count} are too few to choose by, {HALVED} are the least. On these, "
+                f"{self.best} was best, {gain.one} minus {gain.other}: {seen}, which looks better "
+                "than it is, as the same "
+                "ones chose it."
             )
         elif self.best == default:
             said.append(
@@ -190,9 +195,10 @@ class Recommendation:
         row = self.rows[self.name]
         size = row.sizes.mean() if len(row.sizes) else 0
         said.append(
-            f"Cost: {len(row.sizes):,} chunks of {size:,.0f} characters on average, {row.tokens.mean():,.0f} tokens read "
-            f"a question (of {self.max_tokens:,} allowed), {row.calls.embedded:,} texts embedded by {self.embedder}, no "
-            "call of a language model."
+            f"Cost: {len(row.sizes):,} chunks of {size:,.0f} characters on average, {row.tokens.mean():,.0f} tokens "
+            f"read a question (of {self.max_tokens:,} allowed), {row.calls.embedded:,} texts "
+            f"embedded by {self.embedder}, "
+            "no call of a language model."
         )
         return " ".join(said)
 
@@ -250,7 +256,7 @@ def recommend(
     ...     _ = Path(folder, "trade.txt").write_text(text)
     ...     made = recommend(folder, questions=0, max_tokens=100)
     >>> made.name, made.with_known_items
-    ('recursive 1000, by meaning', True)
+    ('recursive 1000 by meaning', True)
     """
     import chunklab
 
@@ -285,7 +291,7 @@ def recommend(
 
     model = better or embeddings
     ranked = _ranked(frame, model, stands_in)
-    default = DEFAULT if DEFAULT in ranked else ranked[0]
+    default = DEFAULT  # also where it is not among the finalists
     names = [ranked[0], ranked[1] if ranked[0] == default else default]
     names += [run for run in ranked[1:2] if run not in names]
     made = {run: _made(chunkers, run, model) for run in [*names, default]}
@@ -354,8 +360,9 @@ def _check_enough(texts: dict[str, str], max_tokens: int) -> None:
     size, least = sum(map(len, texts.values())), 8 * max_tokens
     if size < least:
         raise ValueError(
-            f"paths: {size:,} characters in {len(texts)} documents are too little to choose by: must be {least:,} or more, "
-            f"as a question may read {max_tokens:,} tokens. So short a text needs no chunks: give the model all of it"
+            f"paths: {size:,} characters in {len(texts)} documents are too little to choose by: must be {least:,} or "
+            f"more, as a question may read {max_tokens:,} tokens. So short a text needs no chunks: "
+            "give the model all of it"
         )
 
 
@@ -372,8 +379,12 @@ def _asked(
     most = sum(len(places_of(name, text, _PIECE)) for name, text in texts.items())
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*got no answer that could be used")  # counted as dropped
+        end = time.monotonic() + seconds
         try:
-            return make_testset(texts, llm, min(count, most), _PIECE, path, seconds), ""
+            asked = make_testset(texts, llm, min(count, most), _PIECE, path, seconds)
+            late = len(asked) < count and time.monotonic() >= end
+            goes_on = "the same again goes on from there" if path else "give an output, and the same again goes on"
+            return asked, f"The time for questions, {seconds:g} s, was over: {goes_on}" if late else ""
         except LLMError as error:
             if not own_model:
                 raise
@@ -445,10 +456,10 @@ def _shown(run: tuple[str, int, str]) -> str:
     """What a run is called.
 
     >>> _shown(DEFAULT)
-    'recursive 1000, by meaning'
+    'recursive 1000 by meaning'
     """
     chunker, size, strategy = run
-    return f"{chunker} {size}, by {'words and meaning' if strategy == 'words too' else strategy}"
+    return f"{chunker} {size} by {'words and meaning' if strategy == 'words too' else strategy}"
 
 
 def _made(chunkers: dict[str, Callable[..., Chunker]], run: tuple[str, int, str], model: Embeddings) -> Chunker:

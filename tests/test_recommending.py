@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from fake_llm import FakeLLM
 from files import make_docx, make_pdf, p
+from test_evaluation import Words
 from test_testset import good
 
 import chunklab.recommending
@@ -105,9 +106,18 @@ def test_choice_and_report_are_of_different_questions(folder):
 def test_the_default_stays_unless_the_interval_is_above_0(folder):
     result = made(folder)
     gain = result.differences[0]
-    default = "recursive 1000, by meaning"
+    default = "recursive 1000 by meaning"
     assert (result.name != default) == (result.best != default and gain.low > 0)
     assert {d.one for d in result.differences} == {result.best} and (gain.other == default or result.best == default)
+
+
+def test_finalists_are_measured_with_a_better_model_and_held_against_the_default(folder):
+    result = made(folder, better=Words())
+    again = result.frame[result.frame["embedder"] == result.embedder]
+    assert len(again) == 5 and len(result.frame) == 25 and result.embedder == "words"
+    assert result.best in {f"{r.chunker} {r.chunk_size} by " + ("words and meaning" if r.strategy == "words too" else "meaning") for r in again.itertuples()}
+    assert "recursive 1000 by meaning" in result.rows and "embedded by words" in result.text()
+    ET.fromstring(result.html())
 
 
 def test_it_gives_the_same_again(folder):
@@ -120,7 +130,7 @@ def test_it_gives_the_same_again(folder):
 
 def test_with_few_questions_it_is_the_default_and_says_so(folder):
     result = made(folder, questions=8)
-    assert not result.halved and result.name == "recursive 1000, by meaning"
+    assert not result.halved and result.name == "recursive 1000 by meaning"
     assert "are too few to choose by, 20 are the least" in result.text() and "looks better than it is" in result.text()
 
 
@@ -128,7 +138,7 @@ def test_where_no_question_can_be_used_known_item_queries_stand_in_and_are_named
     result = made(folder, FakeLLM(mode="nothing"), questions=6, output="report.html")
     assert result.with_known_items and len(result.asked) == 0 and result.asked.dropped
     assert {q.kind for q in result.questions} == {"known item"} and 20 <= len(result.questions) <= KNOWN_ITEMS
-    assert result.name == "recursive 1000, by meaning", "they choose nothing"
+    assert result.name == "recursive 1000 by meaning", "they choose nothing"
     assert "known-item queries, no questions" in result.text() and "such queries choose nothing" in result.text()
     page = result.html()
     assert "They are no questions" in page and "the model gave no answer that could be used" in page
@@ -145,6 +155,12 @@ def test_without_a_key_a_model_that_does_not_answer_is_no_end(folder, monkeypatc
     monkeypatch.setattr("chunklab.models.llm.chat", lambda **_: FakeLLM(faults={1: RuntimeError("no weights")}))
     result = recommend(folder, max_tokens=SMALL, output="report.html")
     assert result.with_known_items and "no weights" in result.problem and "no weights" in result.html()
+
+
+def test_when_the_time_is_over_it_says_so_and_goes_on_another_time(folder):
+    result = made(folder, seconds=0, output="report.html")
+    assert result.with_known_items and "The time for questions, 0 s, was over: the same again goes on" in result.text()
+    assert len(made(folder, output="report.html").asked) >= 20
 
 
 @pytest.mark.parametrize("name", ["OPENAI_API_KEY", "OPENAI_BASE_URL"])
