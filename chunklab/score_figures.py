@@ -135,7 +135,7 @@ def plot_heatmap(frame: DataFrame, x: str, y: str, metric: str) -> LessonFigure:
         shown = [f"{column} {value:.3g}" for column, (value, _, _) in zip(across, row, strict=True) if not isnan(value)]
         said.append(f"{line}: {', '.join(shown)}.")
     intervals = f"{metric}_low" in frame.columns
-    with new_figure(1.1 + 0.6 * len(down), " ".join([f"{metric} by {y} and {x}.", *said])) as figure:
+    with new_figure(1.4 + 0.6 * len(down), " ".join([f"{metric} by {y} and {x}.", *said])) as figure:
         axes = figure.subplots()
         image = axes.imshow([[value for value, _, _ in row] for row in rows], cmap="Blues", aspect="auto")
         low, high = image.get_clim()
@@ -150,6 +150,7 @@ def plot_heatmap(frame: DataFrame, x: str, y: str, metric: str) -> LessonFigure:
         axes.set_xticks(range(len(across)), [str(column).replace(" ", "\n") for column in across], **small)
         axes.set_yticks(range(len(down)), [str(line) for line in down])
         axes.set_title(f"{metric.replace('_', ' ')}" + (" (95% interval)" if intervals else ""))
+        axes.set(xlabel=x.replace("_", " "), ylabel=y.replace("_", " "))
         axes.tick_params(length=0)
         for side in axes.spines.values():
             side.set_visible(False)
