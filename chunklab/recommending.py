@@ -157,17 +157,15 @@ class Recommendation:
         seen = f"recall {shown_gain(gain.mean, gain.low, gain.high)} points"
         if self.with_known_items:
             said.append(
-                f"That is the plain default, as such queries choose nothing: by their making they favour short chunks "
-                f"and words. With them, {gain.one} minus {gain.other} is {seen}; but on the "
-                f"course's corpus {_FLATTERED}. "
-                f"Write {HALVED} questions, or have a larger model write them, to learn more."
+                "That is the plain default, as such queries choose nothing: by their making they favour short chunks "
+                f"and words. With them, {gain.one} minus {gain.other} is {seen}; but on the course's corpus "
+                f"{_FLATTERED}. Write {HALVED} questions, or have a larger model write them, to learn more."
             )
         elif not self.halved:
             said.append(
                 f"That is the plain default: {count} are too few to choose by, {HALVED} are the least. On these, "
-                f"{self.best} was best, {gain.one} minus {gain.other}: {seen}, which looks better "
-                "than it is, as the same "
-                "ones chose it."
+                f"{self.best} was best, {gain.one} minus {gain.other}: {seen}, which looks better than it "
+                "is, as the same ones chose it."
             )
         elif self.best == default:
             said.append(
@@ -196,9 +194,8 @@ class Recommendation:
         size = row.sizes.mean() if len(row.sizes) else 0
         said.append(
             f"Cost: {len(row.sizes):,} chunks of {size:,.0f} characters on average, {row.tokens.mean():,.0f} tokens "
-            f"read a question (of {self.max_tokens:,} allowed), {row.calls.embedded:,} texts "
-            f"embedded by {self.embedder}, "
-            "no call of a language model."
+            f"read a question (of {self.max_tokens:,} allowed), {row.calls.embedded:,} texts embedded "
+            f"by {self.embedder}, no call of a language model."
         )
         return " ".join(said)
 
