@@ -16,6 +16,7 @@ import pytest
 from conftest import why_not_locked
 
 from chunklab.corpus import DATA, find_quote, load_corpus, load_questions
+from chunklab.testset import places_of, read_questions
 
 CORPUS = DATA / "corpus"
 README = (DATA / "README.md").read_text(encoding="utf-8")
@@ -337,6 +338,17 @@ def test_gold_is_found_again_in_the_binary_bars_of_table_rows_aside(name, read):
     text = read()
     lost = [s.quote for q in QUESTIONS for s in q.spans if s.document == name and find_quote(text, s.quote) is None]
     assert all(quote.startswith("| ") for quote in lost)
+
+
+def test_the_test_set_of_lesson_08_has_its_gold_in_the_pieces_that_were_asked_about():
+    novella = DOCUMENTS[NOVELLA].split("CHAPTER FOUR")[0].rstrip()
+    asked = read_questions(DATA / "bell_questions.jsonl", {"novella": novella})
+    pieces = {place.id: (place.sentences[0][0], place.sentences[-1][1]) for place in places_of("novella", novella, 400)}
+    assert len(asked) == len({question.id for question in asked}) == 12
+    for question in asked:
+        start, end = pieces[question.id]
+        assert all(start <= span.start and span.end <= end for span in question.spans) and question.spans
+    assert not {question.question for question in asked} & {question.question for question in QUESTIONS}
 
 
 def test_the_binaries_name_no_path_of_a_real_machine_and_no_e_mail():
