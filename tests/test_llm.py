@@ -16,7 +16,8 @@ from chunklab.chunkers import asking
 from chunklab.counting import counted
 from chunklab.models import llm, local_server, weights
 from chunklab.models.llm import chat, written_by
-from chunklab.models.recordings import Recordings, Replay, bare, save
+from chunklab.models.local_server import ServerError
+from chunklab.models.recordings import NotRecordedError, Recordings, Replay, bare, save
 
 NOTES = {"model": "Tiny-1B", "sha256": "0" * 64, "date": "2000-01-01"}
 
@@ -47,6 +48,13 @@ def test_what_is_recorded_is_replayed_and_says_so(folder):
     assert asyncio.run(chat().ainvoke("One?")).content == "First."
     assert reply.usage_metadata["input_tokens"] == 5
     assert [r.content for r in chat().batch(["One?"] * 20)] == ["First."] * 20
+
+
+def test_what_is_not_recorded_says_so_to_whoever_asks(folder):
+    with pytest.raises(NotRecordedError, match="nothing is recorded for 'Three"):
+        chat().invoke("Three?")
+    with pytest.raises(NotRecordedError, match="nothing is recorded for 'Three"):
+        asyncio.run(chat().ainvoke("Three?"))
 
 
 @pytest.mark.parametrize("words", ["One? ", "one?", "Three?", ""])
@@ -260,6 +268,8 @@ def test_a_live_model_that_is_gone_or_slow_says_what_to_do_and_is_not_waited_for
     chunker = LLMChunker(model)
     with pytest.raises(LLMError, match=says):
         chunker.chunk("One. Two. Three.") if way == "sync" else asyncio.run(chunker.achunk("One. Two. Three."))
+    with pytest.raises(ServerError, match=says):  # and not that a connection was lost, which is all that openai says
+        model.invoke("A?") if way == "sync" else asyncio.run(model.ainvoke("A?"))
     assert waited == []
 
 

@@ -356,9 +356,12 @@ def test_time_and_calls_grow_as_the_text_does(name):
     taken = []
     for count in (600, 2400) if name == "agentic" else (1250, 5000):
         text, model = " ".join(f"Sentence number {n} says {n * 7 % 13} things." for n in range(count)), Quick()
-        start = time.process_time()
-        make(model).chunk(text)
-        taken.append((time.process_time() - start, model.asked))
+        seconds = []
+        for _ in range(3):  # the best of three: what else the process does falls into one of them
+            model.asked, start = 0, time.process_time()
+            make(model).chunk(text)
+            seconds.append(time.process_time() - start)
+        taken.append((min(seconds), model.asked))
     (seconds, asked), (longer, more) = taken
     assert more <= 4.2 * asked + 9 and longer <= 9 * seconds + 0.5
 

@@ -171,7 +171,7 @@ class Replay(httpx.BaseTransport, httpx.AsyncBaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         question = json.loads(request.read())
         answer = self._recordings.find(question)
-        return _response(request, answer) if answer else self._ask_live(request, question)
+        return _response(request, answer) if answer else self._answered(request, question)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         import asyncio
@@ -179,11 +179,17 @@ class Replay(httpx.BaseTransport, httpx.AsyncBaseTransport):
         question = json.loads(await request.aread())
         answer = self._recordings.find(question)
         # The local model answers one at a time, so a thread each costs nothing.
-        return _response(request, answer) if answer else await asyncio.to_thread(self._ask_live, request, question)
+        return _response(request, answer) if answer else await asyncio.to_thread(self._answered, request, question)
 
     def close(self) -> None:
         if self._client is not None:
             self._client.close()
+
+    def _answered(self, request: httpx.Request, question: dict[str, Any]) -> httpx.Response:
+        try:
+            return self._ask_live(request, question)
+        except (RuntimeError, ValueError) as error:
+            raise _handed_on(error) from error
 
     def _ask_live(self, request: httpx.Request, question: dict[str, Any]) -> httpx.Response:
         if self._live is None:
@@ -207,6 +213,15 @@ class Replay(httpx.BaseTransport, httpx.AsyncBaseTransport):
                 f"{name}: its server does not answer any more ({type(error).__name__}: {error}): restart the kernel"
             ) from error
         return _response(request, {**answer.json(), "model": name}) if answer.is_success else _refused(request, answer)
+
+
+def _handed_on(error: Exception) -> Exception:
+    """The error as one that OpenAI's client hands on: any other it takes for a lost connection, and says only that."""
+    from openai import OpenAIError
+
+    ours = (k for k in type(error).__mro__ if k.__module__.startswith("chunklab.") or k in (RuntimeError, ValueError))
+    kind = next(ours)
+    return type(kind.__name__, (kind, OpenAIError), {"__module__": kind.__module__})(str(error))
 
 
 class Recorder(Replay):
