@@ -463,7 +463,7 @@ def test_a_refusal_and_an_empty_answer_are_unusable_ones():
         Asker(openai(lambda request: completion(None))).run(all_at_once(1))
 
 
-@pytest.mark.parametrize("llm", [None, "gpt-4o", FakeLLM, 3, object()], ids=str)
+@pytest.mark.parametrize("llm", [None, "gpt-4o", FakeLLM, 3, object()])
 def test_what_is_no_model_is_refused(llm):
     for make in (LLMChunker, PropositionChunker):
         with pytest.raises(ValueError, match="llm=.*must be a chat model of LangChain"):

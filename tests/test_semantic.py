@@ -109,7 +109,7 @@ def test_equal_to_langchain_on_the_corpus():
             assert_equal_to_langchain(text, model, **options)
 
 
-@pytest.mark.parametrize("options", SETTINGS, ids=str)
+@pytest.mark.parametrize("options", SETTINGS)
 def test_equal_to_langchain_for_every_setting(options):
     text = load_corpus()["users_meeting.txt"]
     assert_equal_to_langchain(text[:12_000], MODEL, **options)
@@ -245,7 +245,7 @@ def test_a_zero_vector_is_like_nothing_and_breaks_nothing(kind, buffer):  # sem-
 
 
 @TYPES
-@pytest.mark.parametrize("distance", ["cosine", "euclidean", "manhattan", lambda a, b: np.linalg.norm(a - b)], ids=str)
+@pytest.mark.parametrize("distance", ["cosine", "euclidean", "manhattan", lambda a, b: np.linalg.norm(a - b)])
 @pytest.mark.parametrize("scale", [0.1, 1, 100, 1e6])
 def test_repeated_sentences_do_not_differ_whatever_the_distance(kind, distance, scale):
     vector = (np.random.default_rng(3).normal(size=384) * scale).tolist()
@@ -364,7 +364,7 @@ def test_lines_are_units_where_there_are_no_stops():  # sent-05
 
 @pytest.mark.parametrize("window", ["mean", "sides"])
 @pytest.mark.parametrize("counts", [(5, 6, 7), (4, 4), (9, 2, 9, 3)], ids=str)
-@pytest.mark.parametrize("distance", ["cosine", "euclidean", "manhattan", lambda a, b: float(np.abs(a - b).max())], ids=str)
+@pytest.mark.parametrize("distance", ["cosine", "euclidean", "manhattan", lambda a, b: float(np.abs(a - b).max())])
 def test_it_cuts_where_the_subject_changes(window, counts, distance):
     text = topics_text(counts)
     chunker = SemanticChunker(Topics("cat", "tax", "sea", "oak"), 1, window=window, distance=distance, number_of_chunks=len(counts))

@@ -33,7 +33,7 @@ def test_the_most_alike_are_joined_first(seed, count, threshold, distance):
     assert joined_groups(vectors, threshold, distance) == joined_by_looking_at_all(vectors.astype(np.float64), threshold, distance)
 
 
-@pytest.mark.parametrize("distance", DISTANCES, ids=str)
+@pytest.mark.parametrize("distance", DISTANCES)
 def test_every_distance_is_the_right_way_round(distance):
     near, far = np.array([[1.0, 0.1]]), np.array([[-0.2, 1.0]])
     here = np.array([[1.0, 0.0]])
@@ -50,7 +50,7 @@ def test_the_extremes(threshold):
     assert count == {0: 1, 1: 2}[threshold]
 
 
-@pytest.mark.parametrize("distance", DISTANCES, ids=str)
+@pytest.mark.parametrize("distance", DISTANCES)
 def test_what_is_the_same_is_joined_at_the_highest_threshold(distance):
     vectors = np.tile(np.random.default_rng(3).normal(size=384).astype(np.float32), (40, 1))
     assert joined_groups(vectors, 1, distance) == [(0, 39)]
