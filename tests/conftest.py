@@ -64,3 +64,18 @@ def pytest_report_header(config):
 
 
 HEADER = pytest.StashKey[str]()
+
+
+@pytest.fixture
+def pauses(monkeypatch):
+    """Every wait, in seconds; none of them is waited."""
+    from chunklab.chunkers import asking
+
+    found = []
+
+    async def wait(seconds):
+        found.append(seconds)
+
+    monkeypatch.setattr(asking, "sleep", found.append)
+    monkeypatch.setattr(asking, "async_sleep", wait)
+    return found

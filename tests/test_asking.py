@@ -28,6 +28,8 @@ from chunklab.chunkers.questions import Line, Reply, Unusable, cut_off_reply, nu
 from chunklab.chunkers.questions import Numbers as Numbered
 from chunklab.models.recordings import NotRecordedError
 
+pytestmark = pytest.mark.usefixtures("pauses")
+
 
 class Numbers(BaseModel):
     numbers: list[int]
@@ -64,19 +66,6 @@ class TooMany(Exception):  # noqa: N818
         super().__init__("Too Many Requests")
         self.status_code = status
         self.response = type("Response", (), {"headers": {"Retry-After": str(retry_after)} if retry_after is not None else {}})()
-
-
-@pytest.fixture(autouse=True)
-def pauses(monkeypatch):
-    """Every wait, in seconds; none of them is waited."""
-    found = []
-
-    async def wait(seconds):
-        found.append(seconds)
-
-    monkeypatch.setattr(asking, "sleep", found.append)
-    monkeypatch.setattr(asking, "async_sleep", wait)
-    return found
 
 
 # What is read in an answer.

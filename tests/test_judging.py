@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 
 from chunklab import LLMError, aragas_scores, ragas_scores
-from chunklab.chunkers import asking
 from chunklab.counting import counted
 from chunklab.judging import JUDGED
 from chunklab.models.recordings import Recordings, Replay, save
 from chunklab.ragas_metrics import metric_of
+
+pytestmark = pytest.mark.usefixtures("pauses")
 
 NO_LLM = (
     "semantic_similarity",
@@ -99,19 +100,6 @@ def scored(samples, model, metrics=JUDGED, embeddings=None):
 
 class Busy(Exception):
     status_code = 429
-
-
-@pytest.fixture(autouse=True)
-def pauses(monkeypatch):
-    """Every wait, in seconds; none of them is waited."""
-    found = []
-
-    async def wait(seconds):
-        found.append(seconds)
-
-    monkeypatch.setattr(asking, "sleep", found.append)
-    monkeypatch.setattr(asking, "async_sleep", wait)
-    return found
 
 
 # The figures.

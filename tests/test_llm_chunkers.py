@@ -18,7 +18,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from test_rules import TEXT, assert_rules
 
 from chunklab import AgenticChunker, KeepOrSplitChunker, LLMChunker, LLMError, LumberChunker, PropositionChunker
-from chunklab.chunkers import asking, llm
+from chunklab.chunkers import llm
 from chunklab.chunkers.keep_or_split import split_margin
 from chunklab.chunkers.questions import reply_of
 
@@ -31,18 +31,11 @@ PETS = "The cat sleeps. It purrs all day. Rates rose again. Banks are glad of it
 
 
 @pytest.fixture(autouse=True)
-def pauses(monkeypatch):
-    """Every wait, in seconds; none of them is waited. Warnings of unusable answers are expected here."""
-    found = []
-
-    async def wait(seconds):
-        found.append(seconds)
-
-    monkeypatch.setattr(asking, "sleep", found.append)
-    monkeypatch.setattr(asking, "async_sleep", wait)
+def expected(pauses):
+    """Warnings of unusable answers are expected here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*got no answer that could be used")
-        yield found
+        yield
 
 
 def shown(words):

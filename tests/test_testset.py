@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from test_rules import TEXT
 
 from chunklab import FixedSizeChunker, LLMError, amake_testset, embeddings, make_testset
-from chunklab.chunkers import asking
 from chunklab.corpus import GoldSpan, Question, load_questions
 from chunklab.evaluation import Scoreboard
 from chunklab.question_checks import alike, dangling, invented, why_not
 from chunklab.testset import Made, places_of, spread, usable
+
+pytestmark = pytest.mark.usefixtures("pauses")
 
 NAMES = ["Ada", "Bela", "Cora", "Dora", "Edda", "Fred", "Gwen", "Hans", "Ivan", "Jana", "Karl", "Lena"]
 PLACES = ["Orrin", "Maw", "Vell", "Lunt", "Skerry", "Holm", "Brack", "Ness", "Tarn", "Wick", "Firth", "Sound"]
@@ -27,19 +28,6 @@ TEXT_OF_TWELVE = "\n\n".join(
     for n, (name, place) in enumerate(zip(NAMES, PLACES, strict=True))
 )
 SIZE = 140  # characters: one of these paragraphs a piece
-
-
-@pytest.fixture(autouse=True)
-def pauses(monkeypatch):
-    """Every wait, in seconds; none of them is waited."""
-    found = []
-
-    async def wait(seconds):
-        found.append(seconds)
-
-    monkeypatch.setattr(asking, "sleep", found.append)
-    monkeypatch.setattr(asking, "async_sleep", wait)
-    return found
 
 
 def shown(words):
