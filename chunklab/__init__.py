@@ -3,6 +3,7 @@
 from importlib import import_module
 
 _WHERE = {
+    "choosing": ["halves", "variance_explained"],
     "chunk": ["Chunk", "Chunker"],
     "chunkers.added_headings": ["aadd_headings", "add_headings"],
     "chunkers.agentic": ["AgenticChunker"],
@@ -40,7 +41,7 @@ _WHERE = {
     "score_figures": ["plot_heatmap", "plot_scores", "plot_sweep"],
     "settings": ["chunker_from_env"],
     "strategies": ["Parent", "TopN", "WholeDocument", "Window", "small_to_big"],
-    "sweeping": ["halves", "sweep"],
+    "sweeping": ["sweep"],
     "testset": ["amake_testset", "make_testset"],
     "view": ["compare_chunks", "show_chunks"],
 }

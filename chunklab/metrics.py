@@ -205,13 +205,13 @@ def bootstrap(values: np.ndarray) -> tuple[float, float]:
     values = np.asarray(values, dtype=np.float64)
     if not values.size or not np.isfinite(values).all():
         raise ValueError(f"values={values!r:.80}: must be one or more numbers, all finite")
-    low, high = np.quantile(_resamples(len(values)) @ values / len(values), [0.025, 0.975])
+    low, high = np.quantile(resamples(len(values)) @ values / len(values), [0.025, 0.975])
     return float(low), float(high)
 
 
 @lru_cache(maxsize=8)
-def _resamples(count: int) -> np.ndarray:
-    """How often each of `count` questions is drawn, a resample a row; always the same ones."""
+def resamples(count: int) -> np.ndarray:
+    """How often each of `count` questions is drawn: (5,000, count), a resample a row; always the same ones."""
     drawn = np.random.default_rng(0).integers(count, size=(RESAMPLES, count))
     flat = drawn + count * np.arange(RESAMPLES)[:, None]
     return np.bincount(flat.ravel(), minlength=RESAMPLES * count).reshape(RESAMPLES, count).astype(np.float64)

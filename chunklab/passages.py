@@ -26,6 +26,12 @@ class Passage:
     score: float
     source: str | None = None
 
+    def scored(self, score: float) -> Passage:
+        """The same with a score, and with all that is worked out of it already."""
+        other = object.__new__(Passage)
+        vars(other).update(vars(self), score=score, chunk=self.chunk, keys=self.keys, span=self.span)
+        return other
+
     @cached_property
     def chunk(self) -> Chunk:
         """The passage as one chunk, with the id of the main one."""
@@ -90,8 +96,9 @@ def joined(pieces: Sequence[Chunk], main: Chunk, source: str | None = None) -> C
         check_end(max(pieces, key=lambda piece: piece.end), source)
     if len(pieces) == 1:
         (only,) = pieces
-        own = {} if source is None else {"text": source[start:end], "metadata": _without(only.metadata, "spans")}
-        return replace(only, **own)
+        if source is None:
+            return only
+        return replace(only, text=source[start:end], metadata=_without(only.metadata, "spans"))
     pieces = sorted(pieces, key=place_of)
     parts, reached, apart = [], start, True
     for piece in pieces:

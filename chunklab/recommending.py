@@ -25,6 +25,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from chunklab.chunk import Chunk, Chunker, check_size
+from chunklab.choosing import halves
 from chunklab.chunkers.asking import LLMError, check_llm
 from chunklab.chunkers.heading import HeadingChunker
 from chunklab.chunkers.paragraph import ParagraphChunker
@@ -40,7 +41,7 @@ from chunklab.own_documents import MARK, OwnDocuments, read_documents
 from chunklab.queries import is_number, model_name
 from chunklab.retrieval import ChunkIndex
 from chunklab.rows import Difference, Row, shown_gain
-from chunklab.sweeping import halves, sweep
+from chunklab.sweeping import sweep
 from chunklab.testset import QuestionSet, _write_whole, make_testset, places_of, read_questions
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from chunklab.queries import check_queries, check_vectors, is_number
 from chunklab.retrieval import Hit, Where
 
 _MORE = 4  # hits asked for, for each passage that is wanted
-_COUNTED = 20_000  # texts whose tokens are not counted again, in one search: many queries find the same
+_REMEMBERED = 20_000  # passages that are not made, and texts that are not counted, again: many queries find the same
 
 
 class Strategy(BaseRetriever):
@@ -178,17 +178,17 @@ class Strategy(BaseRetriever):
         k = self.k if k is None else check_size("k", k)
         min_score = self.min_score if min_score is None else min_score
         now = self._now()
-        count = lru_cache(_COUNTED)(now._length)
+        count, passage_of = lru_cache(_REMEMBERED)(now._length), lru_cache(_REMEMBERED)(now._passage_of)
         where = now._searched(where)
         # Some hits add nothing: ask for more than k, and for all where these are not enough.
         near = now.index.search_many(queries, _MORE * k, min_score, where)
         answers = []
         for i, hits in enumerate(map(now._worth, near)):
-            passages, used = now._passages(hits, k, count)
+            passages, used = now._passages(hits, k, count, passage_of)
             if used < min(k, now._most()) and len(hits) == _MORE * k < len(now.chunks):
                 # One query at a time: all hits of many queries would not fit in memory.
                 (hits,) = now.index.search_many(queries[i : i + 1], len(now.chunks), min_score, where)
-                passages, _ = now._passages(now._worth(hits), k, count)
+                passages, _ = now._passages(now._worth(hits), k, count, passage_of)
             answers.append([Hit(p.chunk, p.score, rank) for rank, p in enumerate(passages, 1)])
         return answers
 
@@ -199,7 +199,18 @@ class Strategy(BaseRetriever):
         least = hits[0].score * (self.min_share if hits[0].score > 0 else 1)
         return [hit for hit in hits if hit.score >= least - NOISE]
 
-    def _passages(self, hits: Sequence[Hit], k: int, count: Callable[[str], int]) -> tuple[list[Passage], int]:
+    def _passage_of(self, chunk: Chunk) -> Passage:
+        """What is handed on for a chunk, whoever asks."""
+        main, pieces = self._around(chunk)
+        return Passage(main, tuple(pieces), 0.0, self._source(main.document))
+
+    def _passages(
+        self,
+        hits: Sequence[Hit],
+        k: int,
+        count: Callable[[str], int],
+        passage_of: Callable[[Chunk], Passage],
+    ) -> tuple[list[Passage], int]:
         """The passages, best first, and how many hits were made use of."""
         passages: list[Passage] = []
         spent = 0
@@ -207,8 +218,7 @@ class Strategy(BaseRetriever):
         for hit in hits:
             if len(seen) == k:
                 break
-            main, pieces = self._around(hit.chunk)
-            new = Passage(main, tuple(pieces), hit.score, self._source(main.document))
+            new = passage_of(hit.chunk).scored(hit.score)
             tried = passages if new.keys in seen else self._with(passages, new)
             if tried is passages:
                 continue

@@ -140,41 +140,6 @@ def sweep(
     return _frame(lines, list(dict.fromkeys(name for grid in grids.values() for name in grid)))
 
 
-def halves(questions: Iterable[Question], by: str = "document") -> tuple[list[Question], list[Question]]:
-    """Deal questions out into two halves: one to choose a method by, one to report what it is worth.
-
-    Whatever is best of many on the questions that chose it looks better than it is. Those of each group are dealt out
-    in turn, so that both halves have as many of it, but for one; the same questions, the same halves.
-
-    Args:
-        questions: in a fixed order, as `load_questions` gives them.
-        by: "document", the one that holds the answer ("several" are a group of their own); or "kind".
-
-    Returns:
-        Two lists, in the order given; the first has one more where the number is odd.
-
-    Raises:
-        ValueError: what is no question; another `by`.
-
-    >>> asked = [Question(f"q{i}", "Why?", "", kind, (("town", 0, 1),)) for i, kind in enumerate("aaabbb")]
-    >>> [[question.id for question in half] for half in halves(asked, by="kind")]
-    [['q0', 'q2', 'q4'], ['q1', 'q3', 'q5']]
-    """
-    check_choice("by", by, ("document", "kind"))
-    questions = list(questions) if isinstance(questions, Iterable) else [questions]
-    for question in questions:
-        if not isinstance(question, Question):
-            raise ValueError(f"questions holds {question!r:.60}: must hold Question objects, as load_questions gives")
-    groups: dict[str, list[int]] = {}
-    for place, question in enumerate(questions):
-        documents = {document for gold in question.spans for document, _, _ in spans_of(gold)}
-        document = documents.pop() if len(documents) == 1 else "several"
-        groups.setdefault(question.kind if by == "kind" else document, []).append(place)
-    dealt = [place for name in sorted(groups) for place in groups[name]]
-    one, other = sorted(dealt[::2]), sorted(dealt[1::2])
-    return [questions[place] for place in one], [questions[place] for place in other]
-
-
 def _check_named(argument: str, named: Any) -> None:
     """Raise ValueError unless it is a dictionary of name to something that can be called."""
     if (

@@ -16,9 +16,6 @@ from chunklab import (
     SentenceChunker,
     Window,
     embeddings,
-    halves,
-    load_benchmark,
-    load_questions,
     plot_heatmap,
     plot_sweep,
     sweep,
@@ -321,39 +318,6 @@ def test_a_row_that_is_no_row_is_passed_over(tmp_path):
     assert KeptRows(path).get("a", {}) == {"x": 1} and KeptRows(path).get("b", {}) == {"x": 2}
 
 
-# Halves.
-
-
-def test_halves_share_every_group_out_evenly():
-    for questions in (load_questions(), QUESTIONS, load_questions()[:7]):
-        for by, group in (("document", lambda q: {s.document for s in q.spans}), ("kind", lambda q: q.kind)):
-            one, other = halves(questions, by)
-            assert sorted(q.id for q in one + other) == sorted(q.id for q in questions)
-            assert 0 <= len(one) - len(other) <= 1 and halves(questions, by) == (one, other)
-            for wanted in {str(group(q)) for q in questions if by == "kind" or len(group(q)) == 1}:
-                counts = [sum(str(group(q)) == wanted for q in half) for half in (one, other)]
-                assert abs(counts[0] - counts[1]) <= 1
-    order = [q.id for q in load_questions()]
-    assert [q.id for q in one] == sorted((q.id for q in one), key=order.index)
-
-
-def test_the_public_questions_are_halved_by_corpus():
-    try:
-        _, questions = load_benchmark()
-    except FileNotFoundError:
-        pytest.skip("the public data are not here")
-    assert [len(half) for half in halves(questions)] == [236, 236]
-
-
-def test_halves_refuse_what_is_none():
-    for bad in ([1], 3, ["q"]):
-        with pytest.raises(ValueError, match="questions holds"):
-            halves(bad)
-    with pytest.raises(ValueError, match="by='length'"):
-        halves(QUESTIONS, by="length")
-    assert halves([]) == ([], [])
-
-
 def test_the_names_come_from_the_package():
-    assert chunklab.sweep is sweep and chunklab.halves is halves
+    assert chunklab.sweep is sweep
     assert embeddings("static").name == "static"
