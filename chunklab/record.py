@@ -1,8 +1,9 @@
 """Record the replies that a lesson asks of a language model: `python -m chunklab record 05 --base-url … --model …`.
 
 The lesson, with its exercises solved, runs once against a server that speaks OpenAI's language, and each reply is kept
-with the model's name, the hash of its file and the day. For whoever changes a lesson or wants another model in it.
-Cost: the lesson's own time on that server; stopped half-way, it goes on where it was.
+with the model's name, the hash of its file and the day; what another lesson has of the same model is not asked again.
+For whoever changes a lesson or wants another model in it. Cost: the lesson's own time on that server; stopped half-way,
+it goes on where it was.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def record(lesson: str, base_url: str, model: str, file: Path | None = None, fol
         The recording.
 
     Raises:
-        ValueError: there is no such lesson, server or model, or the lesson asks for nothing.
+        ValueError: there is no such lesson, server or model, or the lesson asks nothing that others do not ask.
         OSError: the file cannot be read.
         RuntimeError: a cell failed; what was answered until then is kept.
     """
@@ -68,7 +69,7 @@ def record(lesson: str, base_url: str, model: str, file: Path | None = None, fol
         for name in added:
             os.environ.pop(name)
     if not path.with_suffix(".partial").exists():
-        raise ValueError(f"lesson={lesson!r}: asks nothing of chat(), so there is nothing to record")
+        raise ValueError(f"lesson={lesson!r}: asks chat() nothing that no other lesson has recorded")
     finish(path)
     return path
 

@@ -92,6 +92,19 @@ def test_what_was_answered_is_kept_after_a_fault_and_paid_for_once(server, tmp_p
     assert "secret" not in text and "127.0.0.1" not in text and "model\": \"local" not in text
 
 
+def test_what_another_lesson_has_of_the_same_model_is_not_asked_again(server, tmp_path):
+    model_of(Recorder(tmp_path / "05.json", server.address, NOTES)).invoke("A?")
+    finish(tmp_path / "05.json")
+    path = tmp_path / "09.json"
+    model = model_of(Recorder(path, server.address, NOTES))
+    assert [model.invoke(words).content for words in ("A?", "B?")] == ["To A?", "To B?"]
+    assert len(server.seen) == 2 and finish(path) == 1, "kept once, in the lesson that asked first"
+    both = Recordings(tmp_path)
+    assert len(both.answers) == 2
+    model_of(Recorder(tmp_path / "10.json", server.address, {**NOTES, "sha256": "2" * 64})).invoke("A?")
+    assert len(server.seen) == 3, "another file is another model"
+
+
 @pytest.mark.parametrize("name", ["/srv/models/tiny.gguf", "D:\\models\\tiny.gguf", "org/tiny.gguf"])
 def test_a_model_that_is_called_by_its_file_is_named_without_the_folder(server, tmp_path, name):
     path, notes = tmp_path / "05.json", {**NOTES, "model": name}

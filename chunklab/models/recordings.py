@@ -229,7 +229,8 @@ class Recorder(Replay):
 
     Args:
         path: the recording to be. Until `finish`, its replies stand beside it, in a file that ends in .partial; one
-            that is there already, of the same model, is gone on with.
+            that is there already, of the same model, is gone on with. What another recording of that folder and model
+            answers is replayed, and not kept twice.
         address: of the server's OpenAI-compatible interface.
         notes: "model", the name to ask for (written without its folder, where it is a file), and what else a reader
             should know.
@@ -244,14 +245,22 @@ class Recorder(Replay):
         self._before: dict[str, tuple[dict, dict]] = {}
         self._lock = threading.Lock()
         if self._path.exists():
-            asked, answered, old = load(self._path)
-            if all(old.get(name) == self._notes.get(name) for name in ("model", "sha256")):
-                self._before = {key_of(q): (q, a) for q, a in zip(asked, answered, strict=True)}
+            self._before = self._of_same_model(self._path)
+        others = [other for other in sorted(path.parent.glob("*.json")) if other != path]
+        self._elsewhere = {key: a for other in others for key, (_, a) in self._of_same_model(other).items()}
+
+    def _of_same_model(self, path: Path) -> dict[str, tuple[dict, dict]]:
+        """What a recording holds, if the same model wrote it."""
+        asked, answered, notes = load(path)
+        same = all(notes.get(name) == self._notes.get(name) for name in ("model", "sha256"))
+        return {key_of(q): (q, a) for q, a in zip(asked, answered, strict=True)} if same else {}
 
     def find(self, question: dict[str, Any]) -> dict[str, Any] | None:
         """The reply that is there already, or None."""
         with self._lock:
             key = key_of(question)
+            if key in self._elsewhere:
+                return self._elsewhere[key]
             if key not in self._used and key in self._before:
                 self._keep(key, self._before[key])
             return self._used[key][1] if key in self._used else None
