@@ -296,10 +296,37 @@ class Scoreboard:
         higher, lower = tuple(ids[gains > _NOISE].tolist()), tuple(ids[gains < -_NOISE].tolist())
         return Difference(one, other, metric, float(gains.mean()), low, high, higher, lower, len(gains))
 
+    def gains(self, pairs: Iterable[tuple[str, str]], by: str | None = None, metric: str = "recall") -> pd.DataFrame:
+        """Several comparisons as numbers, for figures and sums.
+
+        Args:
+            pairs: the names of two rows each, as for `compare`.
+            by: None; or "kind" or "document", for a row a pair and group of questions.
+            metric: as for `compare`.
+
+        Returns:
+            A row a pair, "one minus other", and with `by` a group: how many questions it has, the mean difference in
+            percentage points, and the low and high end of its 95 % interval.
+
+        Raises:
+            ValueError: a row, metric or `by` that is not there.
+        """
+        import pandas as pd
+
+        check_choice("by", by, (None, "kind", "document"))
+        groups, lines = self._groups(by), []
+        for one, other in pairs:
+            values = self._gains(one, other, metric)
+            for group, places in groups.items():
+                low, high = bootstrap(values[places])
+                line = {"pair": f"{one} minus {other}"} | ({} if by is None else {by: group})
+                lines.append(line | {"questions": len(places), "mean": values[places].mean(), "low": low, "high": high})
+        return pd.DataFrame(lines).set_index(["pair"] if by is None else ["pair", by]) if lines else pd.DataFrame()
+
     def differences(
         self, pairs: Iterable[tuple[str, str]], by: str | None = None, metric: str = "recall"
     ) -> pd.DataFrame:
-        """Several comparisons in one table.
+        """Several comparisons in one table, as a lesson shows them.
 
         Args:
             pairs: the names of two rows each, as for `compare`.
@@ -314,13 +341,11 @@ class Scoreboard:
         """
         import pandas as pd
 
-        check_choice("by", by, (None, "kind", "document"))
-        lines = {}
-        for one, other in pairs:
-            gains = self._gains(one, other, metric)
-            line = lines[f"{one} minus {other}"] = {}
-            for group, places in self._groups(by).items():
-                line[f"{group or 'all'} ({len(places)})"] = shown_gain(gains[places].mean(), *bootstrap(gains[places]))
+        lines: dict[str, dict[str, str]] = {}
+        for key, gain in self.gains(pairs, by, metric).iterrows():
+            pair, group = (key, "all") if by is None else key
+            shown = shown_gain(gain["mean"], gain["low"], gain["high"])
+            lines.setdefault(pair, {})[f"{group} ({gain['questions']:.0f})"] = shown
         return pd.DataFrame(lines).T.rename_axis(columns=f"{metric}, points")
 
     def _gains(self, one: str, other: str, metric: str) -> np.ndarray:

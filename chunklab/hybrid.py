@@ -139,8 +139,8 @@ class HybridIndex:
         for i in range(0, len(queries), _AT_ONCE):
             block = queries[i : i + _AT_ONCE]
             meanings = now.index.scores(block) if len(allowed) else np.zeros((len(block), 0))
-            for query, meaning in zip(block, meanings, strict=True):
-                hits.append(now._hits(meaning, now._words.scores(query), allowed, k, min_score))
+            for stems, meaning in zip(stemmed(block, now.language), meanings, strict=True):
+                hits.append(now._hits(meaning, now._words.of_stems(stems), allowed, k, min_score))
         return hits
 
     def _words_of(self, chunks: list[Chunk]) -> WordScores:
@@ -162,10 +162,11 @@ class HybridIndex:
         k = min(k, len(scores))
         best = np.flatnonzero(scores >= np.partition(scores, -k)[-k])
         best = best[np.lexsort((best, -scores[best]))][:k]
+        found = zip(places[best].tolist(), scores[best].tolist(), strict=True)
         return [
-            Hit(self.chunks[places[i]], float(scores[i]), rank)
-            for rank, i in enumerate(best, start=1)
-            if min_score is None or scores[i] >= min_score
+            Hit(self.chunks[place], score, rank)
+            for rank, (place, score) in enumerate(found, start=1)
+            if min_score is None or score >= min_score
         ]
 
 
@@ -186,6 +187,10 @@ class WordScores:
     def scores(self, query: str) -> np.ndarray:
         """float64 (chunks,), 0 where a chunk has none of the words."""
         (stems,) = stemmed([query], self._language)
+        return self.of_stems(stems)
+
+    def of_stems(self, stems: list[str]) -> np.ndarray:
+        """The same for a query that is words without their endings already."""
         if self._bm25 is None or not stems:
             return np.zeros(len(self.chunks))
         return self._bm25.get_scores(stems).astype(np.float64)

@@ -50,7 +50,8 @@ def read_documents(paths: Any, output: str | Path | None = None) -> OwnDocuments
         output: a file that is to be written, and so is not read.
 
     Returns:
-        The documents; their ids are the paths, with "/".
+        The documents. Their ids are their paths in the folder given, or the names of files given, with "/"; where two
+        would be the same, the second keeps its whole path.
 
     Raises:
         ValueError: paths that are none, or of which nothing can be read.
@@ -81,7 +82,8 @@ def read_documents(paths: Any, output: str | Path | None = None) -> OwnDocuments
             report(f"{path}: {said}", unread)
             continue
         # A name that cannot be decoded is no text that could be written down.
-        name = path.as_posix().encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        short = path.relative_to(base) if base else Path(path.name)
+        name = _decodable(short) if _decodable(short) not in texts else _decodable(path)
         if document.text.strip():
             texts[name], formats[name] = document.text, document.metadata["format"]
     if not texts:
@@ -89,6 +91,10 @@ def read_documents(paths: Any, output: str | Path | None = None) -> OwnDocuments
         raise ValueError(f"paths={paths!r:.80}: nothing there can be read{why}")
     doubled = _doubled(texts)
     return OwnDocuments({n: text for n, text in texts.items() if n not in doubled}, formats, unread, doubled)
+
+
+def _decodable(path: Path) -> str:
+    return path.as_posix().encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _is_report(path: Path) -> bool:

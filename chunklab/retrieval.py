@@ -207,10 +207,11 @@ class ChunkIndex:
             return []
         scores = np.clip(scores, -1, 1)
         best = np.lexsort((places, self._no_direction[places], -scores))[:k]
+        found = zip(places[best].tolist(), scores[best].tolist(), strict=True)
         return [
-            Hit(self.chunks[places[i]], float(scores[i]), rank)
-            for rank, i in enumerate(best, start=1)
-            if min_score is None or scores[i] >= min_score - NOISE
+            Hit(self.chunks[place], score, rank)
+            for rank, (place, score) in enumerate(found, start=1)
+            if min_score is None or score >= min_score - NOISE
         ]
 
     def add(self, chunks: Iterable[Chunk]) -> None:

@@ -336,6 +336,19 @@ def test_differences_stand_in_one_table(board):
             board.differences(*wrong)
 
 
+def test_the_same_differences_come_as_numbers(board):
+    board.add("whole", FixedSizeChunker(1000)), board.add("cut", FixedSizeChunker(9))
+    pairs, single = [("whole", "cut"), ("cut", "cut")], board.compare("whole", "cut")
+    gains = board.gains(pairs)
+    assert gains.loc["whole minus cut"].tolist() == [4, single.mean, single.low, single.high]
+    assert gains.loc["cut minus cut"].tolist() == [4, 0, 0, 0]
+    kinds = board.gains(pairs, by="kind")
+    assert list(kinds.index)[:2] == [("whole minus cut", "fact"), ("whole minus cut", "across")]
+    assert kinds["questions"].tolist() == [3, 1, 3, 1]
+    assert (kinds["questions"] * kinds["mean"]).groupby("pair").sum()["whole minus cut"] == pytest.approx(4 * single.mean)
+    assert board.gains([]).empty and board.differences([]).empty
+
+
 def test_a_sure_difference_is_told_from_a_doubtful_one(board):
     sure, doubtful = np.array([0.2, 0.3, 0.2, 0.4]), np.array([0.5, -0.4, 0.2, -0.2])
     rows = {"a": np.zeros(4), "b": sure, "c": doubtful}

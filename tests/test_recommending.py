@@ -80,11 +80,23 @@ def without_time(frame):
 # From end to end.
 
 
+def test_ids_are_short(tmp_path):
+    for name in ("one/a.txt", "one/deep/b.txt", "two/a.txt"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(" ".join(f"{name}{n}" for n in range(40)))
+    assert list(read_documents(tmp_path).texts) == ["one/a.txt", "one/deep/b.txt", "two/a.txt"]
+    assert list(read_documents([tmp_path / "one", tmp_path / "two/a.txt"]).texts) == [
+        "a.txt",
+        "deep/b.txt",
+        (tmp_path / "two/a.txt").as_posix(),
+    ], "a name that is taken keeps its path"
+
+
 def test_a_folder_of_mixed_files_gives_questions_a_sweep_a_choice_and_a_report(folder):
     result = made(folder, output="report.html")
-    assert set(result.own.texts) == {f"notes/{name}" for name in ("a.txt", "b.md", "c.docx", "d.html", "e.pdf")}
+    assert set(result.own.texts) == {"a.txt", "b.md", "c.docx", "d.html", "e.pdf"}
     assert [Path(line.partition(":")[0]).name for line in result.own.unread] == ["broken.pdf"]
-    assert result.own.doubled == {"notes/copy.txt": "notes/a.txt"}
+    assert result.own.doubled == {"copy.txt": "a.txt"}
     assert len(result.questions) >= 20 and result.halved and not result.with_known_items
     assert set(result.frame["chunker"]) == {"recursive", "sentence", "paragraph", "heading", "semantic"}
     assert set(result.frame["strategy"]) == {"meaning", "words too"} and len(result.frame) == 20
@@ -224,7 +236,7 @@ def test_what_a_person_wrote_stays_and_is_measured_with(folder):
     made(folder, output="report.html")
     path = Path("report.questions.jsonl")
     lines = path.read_text(encoding="utf-8").splitlines()
-    mine = {"question": "What is the page about?", "answer": "Tides.", "spans": [{"document": "notes/e.pdf", "quote": "A page about tides."}]}
+    mine = {"question": "What is the page about?", "answer": "Tides.", "spans": [{"document": "e.pdf", "quote": "A page about tides."}]}
     changed = json.loads(lines[0]) | {"question": "How long was the first crossing of all?"}
     path.write_text("\n".join([json.dumps(changed), *lines[2:], json.dumps(mine)]) + "\n", encoding="utf-8")
     result = made(folder, output="report.html")
@@ -251,7 +263,7 @@ def test_a_fault_loses_nothing(folder, monkeypatch):
 def test_a_report_is_no_document(folder):
     made(folder, output="notes/report.html")
     (folder / "older.html").write_text((folder / "report.html").read_text(encoding="utf-8"), encoding="utf-8")
-    assert "notes/older.html" not in read_documents("notes").texts
+    assert "older.html" not in read_documents("notes").texts
 
 
 # The page.
@@ -268,7 +280,7 @@ def test_the_page_is_whole_and_needs_nothing_else(folder):
     assert not re.search(r"https?:|<script|<link|@import|url\(|javascript:|\son\w+=", page)
     images = list(root.iter("img"))
     assert len(images) == 2 and all(i.get("src").startswith("data:image/png;base64,") and i.get("alt") for i in images)
-    for needed in ("Left out", "notes/copy.txt", "broken.pdf", "gold quote", "How to go on", "report.questions.jsonl", "light dark"):
+    for needed in ("Left out", "copy.txt", "broken.pdf", "gold quote", "How to go on", "report.questions.jsonl", "light dark"):
         assert needed in page, needed
     assert re.search(r"\d\.\d \[\d", page) and re.search(r"[+-]\d+\.\d \[[+-]", page)
 
