@@ -8,10 +8,12 @@ Cost of a row: the method's own, one embedding a chunk, and a second for the sco
 
 from __future__ import annotations
 
+import gc
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -103,35 +105,41 @@ class Scoreboard:
             raise ValueError(f"chunker={chunker!r:.60}: must be a chunker, or a list of chunks")
         if not callable(index):
             raise ValueError(f"index={index!r:.60}: must be ChunkIndex, MultiVectorIndex, or a function like these")
-        above: set[Key] = set()  # chunks that others are parts of
         begin = time.perf_counter()
         with counted() as calls:
-            if hasattr(chunker, "chunk"):
-                chunks = [chunk for doc_id, text in self.documents.items() for chunk in chunker.chunk(text, doc_id)]
-                last = last_level(chunks)
-                above = set(map(key_of, chunks)).difference(map(key_of, last))
-                if isinstance(index, type) and issubclass(index, ChunkIndex):
-                    chunks = last  # an index would embed the parents, and has no use for them
-            else:
-                chunks = list(chunker)
-            self._check_places(name, chunks)
-            searched = index(chunks, self.embeddings)
+            searched, chunks, above = self._searched(name, chunker, index)
         seconds = time.perf_counter() - begin
-        if not hasattr(searched, "search_many"):
-            raise ValueError(f"index={index!r:.60}: gave {searched!r:.60}, which cannot be searched")
-        chunks = list(getattr(searched, "chunks", chunks))
-        options = {"where": lambda c: key_of(c) not in above} if not above.isdisjoint(map(key_of, chunks)) else {}
-        chunks = [c for c in chunks if key_of(c) not in above]
+        options = {"where": lambda c: key_of(c) not in above} if above else {}
         # The questions' vectors are there already; a search by words needs their texts too.
         words = getattr(searched, "reads_words", False)
         queries = [q.question for q in self.questions] if words else self._vectors
-        hits = searched.search_many(queries, self.k, **options)
         truncated = _warn_of_truncation(name, chunks, self.embeddings)
-        scores, tokens, cut = self._measured(chunks, hits)
+        with _no_search_for_cycles():
+            hits = searched.search_many(queries, self.k, **options)
+            scores, tokens, cut = self._measured(chunks, hits)
         sizes = np.array([len(c.text) for c in chunks])
         row = Row(name, note, sizes, scores, tokens, cut, hits, truncated, calls, seconds)
         self.rows[name] = row
         return row
+
+    def _searched(self, name: str, chunker: Any, index: Callable[..., Any]) -> tuple[Any, list[Chunk], set[Key]]:
+        """What searches a method's chunks; those that are searched; and chunks that it holds, of which these are parts."""
+        above: set[Key] = set()
+        if hasattr(chunker, "chunk"):
+            chunks = [chunk for doc_id, text in self.documents.items() for chunk in chunker.chunk(text, doc_id)]
+            last = last_level(chunks)
+            above = set(map(key_of, chunks)).difference(map(key_of, last))
+            if isinstance(index, type) and issubclass(index, ChunkIndex):
+                chunks = last  # an index would embed the parents, and has no use for them
+        else:
+            chunks = list(chunker)
+        self._check_places(name, chunks)
+        searched = index(chunks, self.embeddings)
+        if not hasattr(searched, "search_many"):
+            raise ValueError(f"index={index!r:.60}: gave {searched!r:.60}, which cannot be searched")
+        chunks = list(getattr(searched, "chunks", chunks))
+        above &= set(map(key_of, chunks))
+        return searched, [c for c in chunks if key_of(c) not in above], above
 
     def _check_places(self, name: str, chunks: list[Chunk]) -> None:
         """Raise ValueError for a chunk that is not in a document of the board, which would be scored as a wrong one."""
@@ -360,6 +368,18 @@ class Scoreboard:
 
     def _repr_html_(self) -> str:
         return as_html(self.table())
+
+
+@contextmanager
+def _no_search_for_cycles() -> Iterator[None]:
+    """While hits are made, by ten thousands: none is part of a cycle, and a search for one goes over all objects."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
 
 
 def _checked_documents(documents: Any) -> dict[str, str]:

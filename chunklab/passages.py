@@ -51,10 +51,10 @@ class Passage:
 
     def repeats(self, other: Passage) -> bool:
         """Whether some of the text is the same."""
-        if self.span is None or other.span is None:
+        one, two = self.span, other.span
+        if one is None or two is None:
             return bool(self.keys & other.keys)
-        (document, start, end), (document_2, start_2, end_2) = self.span, other.span
-        return document == document_2 and start < end_2 and start_2 < end
+        return one[0] == two[0] and one[1] < two[2] and two[1] < one[2]
 
     def holds(self, other: Passage) -> bool:
         """Whether all of the other's text is in it."""

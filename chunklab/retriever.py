@@ -180,17 +180,23 @@ class Strategy(BaseRetriever):
         now = self._now()
         count, passage_of = lru_cache(_REMEMBERED)(now._length), lru_cache(_REMEMBERED)(now._passage_of)
         where = now._searched(where)
-        # Some hits add nothing: ask for more than k, and for all where these are not enough.
-        near = now.index.search_many(queries, _MORE * k, min_score, where)
-        answers = []
-        for i, hits in enumerate(map(now._worth, near)):
-            passages, used = now._passages(hits, k, count, passage_of)
-            if used < min(k, now._most()) and len(hits) == _MORE * k < len(now.chunks):
-                # One query at a time: all hits of many queries would not fit in memory.
-                (hits,) = now.index.search_many(queries[i : i + 1], len(now.chunks), min_score, where)
-                passages, _ = now._passages(now._worth(hits), k, count, passage_of)
-            answers.append([Hit(p.chunk, p.score, rank) for rank, p in enumerate(passages, 1)])
-        return answers
+        if not len(queries):
+            return now.index.search_many(queries, k, min_score, where)  # which checks the rest
+        answers: dict[int, list[Passage]] = {}
+        pending = list(range(len(queries)))
+        # Some hits add nothing: where k are not enough, ask for more, and where these are not, for all; that a query at a
+        # time, as all hits of many would not fit in memory.
+        for wanted, at_once in ((k, len(queries)), (_MORE * k, len(queries)), (len(now.chunks), 1)):
+            short = []
+            for places in (pending[start : start + at_once] for start in range(0, len(pending), at_once)):
+                some = queries[places] if isinstance(queries, np.ndarray) else [queries[place] for place in places]
+                for place, hits in zip(places, now.index.search_many(some, wanted, min_score, where), strict=True):
+                    worth = now._worth(hits)
+                    answers[place], used = now._passages(worth, k, count, passage_of)
+                    if used < min(k, now._most()) and len(worth) == wanted < len(now.chunks):
+                        short.append(place)
+            pending = short
+        return [[Hit(p.chunk, p.score, rank) for rank, p in enumerate(answers[i], 1)] for i in range(len(queries))]
 
     def _worth(self, hits: list[Hit]) -> list[Hit]:
         """The hits that score the share of the best one, or more; of a score below 0 there is no share."""
@@ -242,7 +248,7 @@ class Strategy(BaseRetriever):
         union = new
         while True:
             beside = self._beside(union.pieces)
-            found = [old for old in passages if old.repeats(union) or not beside.isdisjoint(old.keys)]
+            found = [old for old in passages if old.repeats(union) or (beside and not beside.isdisjoint(old.keys))]
             if any(old.holds(new) for old in found):
                 return passages
             if len(found) <= len(near):

@@ -271,8 +271,8 @@ def test_all_is_searched_only_where_more_can_be_found(monkeypatch):
     many = [Chunk(f"{i}.", 3 * i, 3 * i + 2, f"d{i // 299}", f"m_{i}", None, i, 300) for i in range(300)]
     last = [chunk.text for chunk in many[:299]]
     for documents in (None, {"d0": " " * 900, "d1": " " * 900}):
-        # A query at a time, so that not all hits of all queries are in memory at once.
-        for order, wanted in ((["299."], [(2, 16)]), (last, [(2, 16), (1, 300), (1, 300)])):
+        # First k, then some more; all, a query at a time, so that not all hits of all queries are in memory at once.
+        for order, wanted in ((["299."], [(2, 4)]), (last, [(2, 4), (2, 16), (1, 300), (1, 300)])):
             strategy = WholeDocument(index_of(*order, chunks=many), documents=documents)
             asked.clear()
             assert [len(hits) for hits in strategy.search_many(["q", "q"])] == [2, 2] and asked == wanted
