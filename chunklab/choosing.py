@@ -16,6 +16,7 @@ import numpy as np
 from chunklab.chunk import check_choice
 from chunklab.corpus import Question
 from chunklab.metrics import resamples, spans_of
+from chunklab.rows import METRICS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,14 +26,18 @@ REST = "together"
 _NOISE = 1e-9  # less than this between runs is the rounding of floats
 
 
-def variance_explained(scores: Any, knobs: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
+def variance_explained(
+    scores: Any, knobs: Mapping[str, Sequence[Any]] | Sequence[str], metric: str = "recall"
+) -> pd.DataFrame:
     """How much of what differs between the runs of a sweep goes with each parameter.
 
     Args:
-        scores: (runs, questions), such as the recall of each run for each question; or (runs,), their means, which give
-            no interval.
-        knobs: parameter to its value in each run, such as {"size": [300, 600, 300, 600], "search": [...]}, or a data
-            frame of these. Every combination of the values must be there, each as often: else shares would overlap.
+        scores: what `sweep` gives; or an array: (runs, questions), such as the recall of each run for each question, or
+            (runs,), their means, which give no interval.
+        knobs: of a sweep the names of its columns, ["chunker", "chunk_size", "strategy"]; with an array, parameter to
+            its value in each run, {"size": [300, 600, 300, 600], "search": [...]}. Every combination of the values must
+            be there, each as often: else shares would overlap.
+        metric: of a sweep, "recall", "precision" or "iou".
 
     Returns:
         A row a parameter, the largest first, and the row "together" for the rest; columns share, share_low and
@@ -40,8 +45,8 @@ def variance_explained(scores: Any, knobs: Mapping[str, Sequence[Any]]) -> pd.Da
         `plot_scores(frame, "share")`. The interval's ends are the share itself where there are no questions.
 
     Raises:
-        ValueError: scores that are no such array, or all the same; parameters of another number of runs, without two
-            values, or of which a combination is missing.
+        ValueError: scores that are no such array, or all the same; a column that is missing; parameters of another
+            number of runs, without two values, or of which a combination is missing.
 
     >>> knobs = {"size": [300, 300, 600, 600], "overlap": [0, 60, 0, 60]}
     >>> variance_explained([50, 52, 60, 62], knobs)["share"].round(1).to_dict()
@@ -49,6 +54,12 @@ def variance_explained(scores: Any, knobs: Mapping[str, Sequence[Any]]) -> pd.Da
     """
     import pandas as pd
 
+    if isinstance(scores, pd.DataFrame) and not isinstance(knobs, Mapping):
+        check_choice("metric", metric, METRICS)
+        if missing := [name for name in (*knobs, f"{metric}_each") if name not in scores.columns]:
+            raise ValueError(f"scores: no column {missing[0]!r}: must be what sweep gives, and knobs columns of it")
+        knobs = {name: scores[name].tolist() for name in knobs}
+        scores = np.array(scores[f"{metric}_each"].tolist())
     scores = np.asarray(scores, dtype=np.float64)
     if scores.ndim not in (1, 2) or not scores.size or not np.isfinite(scores).all():
         raise ValueError(f"scores of shape {scores.shape}: must be finite numbers, (runs, questions) or (runs,)")
@@ -60,7 +71,8 @@ def variance_explained(scores: Any, knobs: Mapping[str, Sequence[Any]]) -> pd.Da
     drawn = means[:, None]
     if scores.ndim == 2:
         drawn = np.column_stack([means, scores @ resamples(scores.shape[1]).T / scores.shape[1]])
-    shares = {name: 100 * explained(drawn, levels) for name, levels in columns.items()}
+    with np.errstate(invalid="ignore"):  # resamples in which all runs are equal
+        shares = {name: 100 * explained(drawn, levels) for name, levels in columns.items()}
     shares = dict(sorted(shares.items(), key=lambda pair: -pair[1][0])) | {REST: 100 - sum(shares.values())}
     lines = []
     for share in shares.values():
@@ -139,6 +151,6 @@ def _check_balanced(columns: Mapping[str, np.ndarray], runs: int) -> None:
     combinations = int(np.prod([levels.max() + 1 for levels in columns.values()]))
     if len(counts) != combinations or len(set(counts.tolist())) > 1:
         raise ValueError(
-            f"knobs: {len(counts)} of {combinations} combinations are there, {counts.min()} to {counts.max()} times each, "
+            f"knobs: of {combinations} combinations {len(counts)} are there, each {counts.min()} to {counts.max()} times "
             f"in {runs} runs: all must be there, each as often; leave out the runs, or the parameter, that break this"
         )

@@ -14,6 +14,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from chunklab.choosing import REST, variance_explained
 from chunklab.figures import _png
 from chunklab.rows import METRICS, shown_gain
 from chunklab.score_figures import plot_scores, plot_sweep
@@ -149,8 +150,22 @@ def _sweep(made: Any) -> list[str]:
         _picture(plot_scores(drawn.head(_DRAWN))),
         _picture(plot_sweep(by_meaning, "chunk_size", "recall", "chunker")),
         f"<p>First the best {min(_DRAWN, len(drawn))} runs; then recall over the size, in a search by meaning.</p>",
+        _what_moved(made),
         _table(["method", "recall %", "precision %", "IoU %", "chunks", "tokens read"], lines, 5),
     ]
+
+
+def _what_moved(made: Any) -> str:
+    """How much of the variance between the runs goes with each choice; "" where nothing moved."""
+    words = {"chunker": "the method", "chunk_size": "the size", "strategy": "the search", REST: "what they do together"}
+    frame = made.frame[made.frame["embedder"] == made.frame["embedder"].iloc[0]]
+    try:
+        shares = variance_explained(frame, [name for name in words if name != REST])
+    except ValueError:  # all runs alike, or one method alone
+        return ""
+    ends = shares.round().astype(int).itertuples()
+    said = [f"{words[name]} {share} % [{low}, {high}]" for name, share, low, high in ends]
+    return f"<p>Of the variance between the runs' recall go with {'; with '.join(said)}.</p>"
 
 
 def _share(row: pd.Series, metric: str) -> str:

@@ -9,11 +9,12 @@ the scoreboard's rows, combinations times strategies of them.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -38,7 +39,7 @@ _SLOW = 3  # seconds, after which a bar shows how far it is
 _RENAMED = {"size": "mean_size", "size_sd": "mean_size_sd"}  # a chunker's parameter may be called size
 _MEASURED = {"questions", "mean_size", "mean_size_sd", "chunks", "truncated", "embedded", "llm_calls", "llm_read"}
 _MEASURED |= {"llm_written", "seconds", "omega", "cut", "tokens", "run", "chunker", "strategy", "embedder"}
-_MEASURED |= {f"{metric}{end}" for metric in METRICS for end in ("", "_low", "_high")}
+_MEASURED |= {f"{metric}{end}" for metric in METRICS for end in ("", "_low", "_high", "_each")}
 
 
 class _Run(NamedTuple):
@@ -93,7 +94,8 @@ def sweep(
     Returns:
         A row a run, in the order of the grid, then the finalists': the chunker, its parameters (None where it has no
         such one), strategy and embedder, and the columns of `Scoreboard.frame`, the size of chunks as mean_size and
-        mean_size_sd. For `plot_sweep` and `plot_heatmap`.
+        mean_size_sd; last recall_each, precision_each and iou_each, a list of one number a question, in their order.
+        For `plot_sweep`, `plot_heatmap` and `variance_explained`.
 
     Raises:
         ValueError: an argument that is not allowed, a parameter that a chunker does not have, or a grid of which the
@@ -259,7 +261,7 @@ def _measured(
     # Its name, and the vector of a question: whatever else changes a model, changes that.
     probe = query_vectors([board.questions[0].question], model).round(3).tolist()
     same["model"] = digest([model, probe])
-    same["version"] = _version()
+    same["version"] = _code()
     names = [f"{run.name}, {model_name(model)}" for run in runs]
     made = [same | {"chunker": digest(run.made), "strategy": digest(run.searched)} for run in runs]
     rows = [kept.get(name, made_with) for name, made_with in zip(names, made, strict=True)]
@@ -277,6 +279,8 @@ def _measured(
             raise
         read = board if max_tokens is None else board.within(max_tokens)
         (rows[place],) = read.frame().rename(columns=_RENAMED).to_dict("records")
+        (row,) = read.rows.values()
+        rows[place] |= {f"{metric}_each": (100 * row.scores[metric]).tolist() for metric in METRICS}
         kept.put(names[place], made[place], rows[place])
     if cut := sum(rows[place]["truncated"] > 0 for place in todo):
         warnings.warn(
@@ -291,11 +295,11 @@ def _measured(
     ]
 
 
-def _version() -> str:
-    try:
-        return version("chunklab-course")
-    except PackageNotFoundError:  # a folder that is not installed
-        return ""
+@cache
+def _code() -> str:
+    """What the package's own code is: a row that another one measured does not count."""
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
 def _frame(lines: list[dict[str, Any]], parameters: list[str]) -> pd.DataFrame:

@@ -6,10 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import f_oneway
-from test_evaluation import QUESTIONS
+from test_evaluation import DOCUMENTS, QUESTIONS, Words
 
 import chunklab
-from chunklab import halves, load_benchmark, load_questions, plot_scores, variance_explained
+from chunklab import (
+    FixedSizeChunker,
+    Scoreboard,
+    halves,
+    load_benchmark,
+    load_questions,
+    plot_scores,
+    sweep,
+    variance_explained,
+)
 from chunklab.choosing import REST
 
 KNOBS = {"size": [300, 300, 600, 600], "overlap": [0, 60, 0, 60]}
@@ -61,6 +70,23 @@ def test_intervals_are_those_of_questions_drawn_anew():
     assert "size: 9" in plot_scores(frame, "share").alt
 
 
+def test_a_sweep_is_taken_as_it_is():
+    grid = {"chunk_size": [20, 40], "chunk_overlap": [0, 10]}
+    options = {"documents": DOCUMENTS, "questions": QUESTIONS, "k": 2, "path": None}
+    frame = sweep({"fixed": FixedSizeChunker}, grid, Words(), **options)
+    board = Scoreboard(Words(), DOCUMENTS, QUESTIONS, k=2)
+    rows = [board.add(f"{a} {b}", FixedSizeChunker(a, b)) for a in (20, 40) for b in (0, 10)]
+    for metric in ("recall", "iou"):
+        scores = np.array([100 * row.scores[metric] for row in rows])
+        assert np.array(frame[f"{metric}_each"].tolist()) == pytest.approx(scores)
+        of_arrays = variance_explained(scores, {"chunk_size": [20, 20, 40, 40], "chunk_overlap": [0, 10, 0, 10]})
+        pd.testing.assert_frame_equal(variance_explained(frame, list(grid), metric), of_arrays)
+    with pytest.raises(ValueError, match="no column 'size'"):
+        variance_explained(frame, ["size"])
+    with pytest.raises(ValueError, match="metric="):
+        variance_explained(frame, list(grid), "f1")
+
+
 def test_without_questions_there_is_no_interval():
     frame = variance_explained([50, 52, 60, 62], KNOBS)
     assert (frame["share"] == frame["share_low"]).all() and (frame["share"] == frame["share_high"]).all()
@@ -77,8 +103,8 @@ def test_without_questions_there_is_no_interval():
         ([1, 2, 3, 4], {}, "knobs is empty"),
         ([1, 2, 3], KNOBS, "'size' with 4 values: must have one a run, 3"),
         ([1, 2, 3, 4], KNOBS | {"k": [5, 5, 5, 5]}, "'k', which is 5 in all runs"),
-        ([1, 2, 3, 4], {"size": [1, 1, 2, 2], "search": [1, 1, 2, 2]}, "2 of 4 combinations"),
-        ([1, 2, 3, 4, 5], {"size": [1, 1, 2, 2, 2], "search": [1, 2, 1, 2, 2]}, "1 to 2 times"),
+        ([1, 2, 3, 4], {"size": [1, 1, 2, 2], "search": [1, 1, 2, 2]}, "of 4 combinations 2 are"),
+        ([1, 2, 3, 4, 5], {"size": [1, 1, 2, 2, 2], "search": [1, 2, 1, 2, 2]}, "each 1 to 2 times"),
     ],
 )
 def test_what_cannot_be_shared_out_is_named(scores, knobs, said):

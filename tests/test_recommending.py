@@ -280,7 +280,7 @@ def test_the_page_is_whole_and_needs_nothing_else(folder):
     assert not re.search(r"https?:|<script|<link|@import|url\(|javascript:|\son\w+=", page)
     images = list(root.iter("img"))
     assert len(images) == 2 and all(i.get("src").startswith("data:image/png;base64,") and i.get("alt") for i in images)
-    for needed in ("Left out", "copy.txt", "broken.pdf", "gold quote", "How to go on", "report.questions.jsonl", "light dark"):
+    for needed in ("Of the variance between the runs", "Left out", "copy.txt", "broken.pdf", "gold quote", "How to go on", "report.questions.jsonl", "light dark"):
         assert needed in page, needed
     assert re.search(r"\d\.\d \[\d", page) and re.search(r"[+-]\d+\.\d \[[+-]", page)
 

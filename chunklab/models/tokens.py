@@ -39,6 +39,7 @@ _PIECES_AT_ONCE = 64
 _WORDPIECE_CUT = re.compile(r"[ \t\n\r!-/:-@\[-`{-~\u3000-\u3002\uff01\uff0c\uff1f\u4e00-\u9fff]")
 _BPE_CUT = regex.compile(r"(?<=\S) |(?<=\p{L})[^\p{L}\p{M}']|(?<=\p{N})[^\p{N}]")
 _GRAPHEME = regex.compile(r"\X")
+_SHORT = 2000  # characters; counts of longer texts are not remembered, which would take memory
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -68,6 +69,10 @@ class Tokens:
         Returns:
             The number of tokens; of blanks, what the model makes of them: 0 for minilm.
         """
+        remembered = isinstance(text, str) and len(text) <= _SHORT
+        return _counted(self.name, text) if remembered else self._count(text)
+
+    def _count(self, text: str) -> int:
         text = well_formed(text)
         return sum(map(len, self._encoded(self._pieces(text), offsets=False)))
 
@@ -114,6 +119,12 @@ class Tokens:
         encode = tokenizer.encode_batch if offsets else tokenizer.encode_batch_fast
         batches = iter(lambda: list(islice(pieces, _PIECES_AT_ONCE)), [])
         return (encoded for batch in batches for encoded in encode(batch, add_special_tokens=False))
+
+
+@lru_cache(32_768)
+def _counted(name: str, text: str) -> int:
+    """The same chunk is counted by a chunker, by a strategy for its budget, and for the scoreboard."""
+    return Tokens(name)._count(text)
 
 
 def tokens(name: str = "minilm") -> Tokens:
