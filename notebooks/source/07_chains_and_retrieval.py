@@ -336,7 +336,7 @@ five.table()[["recall %", "precision %", "tokens"]]
 board, sizes = Scoreboard(static, k=40), {"150": chunks, "600": two_levels(RecursiveChunker(600))}
 sizes["1200"] = two_levels(RecursiveChunker(1200), RecursiveChunker(2400))
 for size, levels_of in sizes.items():
-    for name, strategy in strategies(levels_of, k=40 if size == "150" else 20, max_tokens=1000).items():
+    for name, strategy in strategies(levels_of, k=40, max_tokens=1000).items():
         board.add(f"{size} {name}", last_level(levels_of), index=lambda *_: strategy)
 frame = board.frame()
 print(f"{frame['tokens'].min():.0f} to {frame['tokens'].max():.0f} tokens a question")

@@ -281,7 +281,7 @@ bill = (few.frame().filter(regex="llm") * 1e6 / sum(map(len, texts.values()))).l
 bill.assign(minus_recursive=few.differences([(name, "recursive") for name in names]).iloc[:, 0].to_numpy())
 
 # %% [markdown]
-# No cut by this small model beats recursive chunks; lumber's is worse. Not in the table: lesson 05's piles, two calls a
+# No cut by this small model is shown to beat recursive chunks; lumber's is worse. Not in the table: lesson 05's piles, two calls a
 # statement. A larger model may do better. Search by all three first, which asks for nothing.
 #
 # ## The guide
@@ -494,4 +494,4 @@ def promised_and_kept(scores, count, tries=1000):
     return np.mean(found, axis=0).round(3).tolist()
 
 
-round(share_of([[1, 0, 1], [1, 1, 1], [0, 0, 1], [0, 1, 1]], [300, 300, 600, 600]), 3), promised_and_kept(np.eye(6), 3)
+float(round(share_of([[1, 0, 1], [1, 1, 1], [0, 0, 1], [0, 1, 1]], [300, 300, 600, 600]), 3)), promised_and_kept(np.eye(6), 3)
