@@ -237,7 +237,8 @@ def recommend(
             the same call asks and measures only what is new.
         better: another model, which measures the best five again.
         max_tokens: the budget a question, in tokens (cl100k): each method may read as much text.
-        seconds: how long the model may be asked. What is left is asked by the same call again, with an output.
+        seconds: how long the model may be asked, and how long a reply of the local model may take. What is left is asked
+            by the same call again, with an output.
 
     Returns:
         The recommendation. Its `text()` says what, why, and how sure; `chunker` and `strategy` are ready to use.
@@ -371,9 +372,10 @@ def _asked(
     if not count:
         return _there(texts, path), ""
     if llm is None:
-        from chunklab.models.llm import chat
+        from chunklab.models.llm import TIMEOUT, chat
 
-        llm = chat(max_tokens=_REPLY)
+        # On a machine that is busy with other things one reply of the local model can take minutes.
+        llm = chat(max_tokens=_REPLY, timeout=max(1, seconds) if own_model else TIMEOUT)
     most = sum(len(places_of(name, text, _PIECE)) for name, text in texts.items())
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*got no answer that could be used")  # counted as dropped

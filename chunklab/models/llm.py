@@ -26,9 +26,12 @@ LIVE = ", live on this machine"
 OPENAI = "https://api.openai.com/v1"
 SEED, MAX_TOKENS = 7, 1024
 """What every request of `chat` asks for, unless told otherwise; a recording is found by these too."""
+TIMEOUT = 300
 
 
-def chat(model: str | None = None, temperature: float = 0.0, max_tokens: int = MAX_TOKENS) -> BaseChatModel:
+def chat(
+    model: str | None = None, temperature: float = 0.0, max_tokens: int = MAX_TOKENS, timeout: float = TIMEOUT
+) -> BaseChatModel:
     """The course's chat model.
 
     With OPENAI_API_KEY or OPENAI_BASE_URL in the environment it is OpenAI's or that server's, and the key stays there.
@@ -38,16 +41,17 @@ def chat(model: str | None = None, temperature: float = 0.0, max_tokens: int = M
         model: which model to ask a server for; by default what OPENAI_MODEL names, else gpt-4o-mini.
         temperature: 0 for the likeliest words, up to 2.
         max_tokens: the longest answer.
+        timeout: seconds that an answer may take.
 
     Returns:
-        A LangChain `ChatOpenAI`. A server that is busy is asked once more; an answer takes five minutes at most. At
-        temperature 0 it keeps its answers: what is asked again is not paid for again.
+        A LangChain `ChatOpenAI`. A server that is busy is asked once more. At temperature 0 it keeps its answers: what is
+        asked again is not paid for again.
     """
     from langchain_core.caches import InMemoryCache
     from langchain_openai import ChatOpenAI
 
     settings: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens, "seed": SEED}
-    settings |= {"timeout": 300, "max_retries": 1, "cache": None if temperature else InMemoryCache()}
+    settings |= {"timeout": timeout, "max_retries": 1, "cache": None if temperature else InMemoryCache()}
     key, address = _setting("OPENAI_API_KEY"), _setting("OPENAI_BASE_URL") or _setting("OPENAI_API_BASE")
     if key or address:
         name = model or _setting("OPENAI_MODEL") or "gpt-4o-mini"

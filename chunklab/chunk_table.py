@@ -1,0 +1,228 @@
+"""Chunks on disk as Parquet, in parts that are written whole, replaced by document, and read by everything.
+
+For `chunk_corpus`, which has many writers, and for whoever takes its result on: pandas, DuckDB, Spark, a vector
+database, or a FAISS index here. A part holds all chunks of some documents. Which, of what content, and how they were cut
+stands in its own footer, so there is no second file to be kept in step: what is there is what is done. A part gets its
+name when it is complete, from what it holds. So one that is written twice, as after a crash, is there once. Cost: 20 ms
+and 3 MB for 2,000 chunks with 256 numbers each.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.parquet as pq
+from langchain_core.embeddings import Embeddings
+
+from chunklab.chunk import Chunk
+from chunklab.queries import model_name
+from chunklab.retrieval import ChunkIndex, check_chunks
+
+CHUNK = pa.struct(
+    [
+        ("id", pa.string()),
+        ("parent", pa.string()),
+        ("document", pa.string()),
+        ("index", pa.int32()),
+        ("total", pa.int32()),
+        ("start", pa.int64()),
+        ("end", pa.int64()),
+        ("text", pa.string()),
+        ("metadata", pa.string()),
+    ]
+)
+"""A row without its vector, which is one of so many float32. The metadata are JSON."""
+
+ERROR = pa.schema([("document", pa.string()), ("path", pa.string()), ("error", pa.string())])
+CHUNKS, ERRORS = "chunks", "errors.parquet"
+_FIELDS = ("id", "parent_id", "document", "index", "total", "start", "end", "text")
+_NOTE = b"chunklab"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file of chunks, and what its footer says.
+
+    Attributes:
+        path: the file.
+        rows: how many chunks it holds.
+        recipe: what chunker and model made them, as a checksum.
+        model: the name of the embedding model; None where the chunks have no vectors.
+        documents: id of each of its documents to the SHA-256 of the file that was read.
+    """
+
+    path: Path
+    rows: int
+    recipe: str
+    model: str | None
+    documents: dict[str, str]
+
+
+def read_chunks(output: str | Path) -> list[Chunk]:
+    """The chunks that `chunk_corpus` wrote.
+
+    Args:
+        output: the folder that it was given.
+
+    Returns:
+        The chunks, by document and in the order of the text.
+
+    Raises:
+        FileNotFoundError: no chunks there.
+    """
+    return _chunks(_table(output, [name for name in CHUNK.names]))
+
+
+def index_from_parquet(output: str | Path, embeddings: Embeddings) -> ChunkIndex:
+    """An index of the chunks that `chunk_corpus` wrote, with the vectors that it wrote: nothing is embedded again.
+
+    Args:
+        output: the folder that it was given.
+        embeddings: the model that it was given, for the queries.
+
+    Raises:
+        FileNotFoundError: no chunks there.
+        ValueError: chunks without vectors, or with those of another model.
+    """
+    models = {part.model for part in parts_in(_folder(output))}
+    if models - {model_name(embeddings)}:
+        found = ", ".join(sorted("no model" if model is None else model for model in models))
+        raise ValueError(
+            f"embeddings={model_name(embeddings)!r}: the chunks in {output} have vectors of {found}; search them with "
+            "the model that chunk_corpus was given"
+        )
+    table = _table(output, [*CHUNK.names, "vector"])
+    numbers = table["vector"].combine_chunks()
+    vectors = numbers.flatten().to_numpy().reshape(len(numbers), -1)
+    index = ChunkIndex.__new__(ChunkIndex)
+    index._fill(check_chunks(_chunks(table)), np.array(vectors, dtype=np.float32), embeddings)
+    return index
+
+
+def _folder(output: str | Path) -> Path:
+    if not isinstance(output, (str, os.PathLike)):
+        raise ValueError(f"output={output!r:.80}: must be the path of a folder")
+    folder = Path(output) / CHUNKS
+    if not folder.is_dir():
+        raise FileNotFoundError(f"no chunks in {output}: chunk_corpus has written none there")
+    return folder
+
+
+def _table(output: str | Path, columns: list[str]) -> pa.Table:
+    tables = [pq.read_table(path, columns=columns) for path in sorted(_folder(output).glob("*.parquet"))]
+    if not tables:
+        vector = [("vector", pa.list_(pa.float32(), 0))] if "vector" in columns else []
+        return pa.schema([*CHUNK, *vector]).empty_table()
+    # By document: parts come in no order. Within a document the rows are in order, and the sort keeps that.
+    table = pa.concat_tables(tables)
+    documents = np.array(table["document"].to_pylist(), dtype=object)
+    return table.take(pa.array(np.argsort(documents, kind="stable")))
+
+
+def _chunks(table: pa.Table) -> list[Chunk]:
+    columns = {name: table[name].to_pylist() for name in CHUNK.names}
+    metadata = map(json.loads, columns.pop("metadata"))
+    order = ("text", "start", "end", "document", "id", "parent", "index", "total")
+    return [Chunk(*row) for row in zip(*(columns[name] for name in order), metadata, strict=True)]
+
+
+def chunk_rows(chunks: Iterable[Chunk]) -> pa.Array:
+    """Chunks as Arrow rows of the type `CHUNK`.
+
+    Raises:
+        ValueError: a text that UTF-8 cannot hold, or metadata that JSON cannot.
+
+    >>> chunk_rows([Chunk("whole", 4, 9, "manual", "manual_1", None, 1, 2)])[0]["text"].as_py()
+    'whole'
+    """
+    chunks = list(chunks)
+    try:
+        metadata = [json.dumps(chunk.metadata, ensure_ascii=False) for chunk in chunks]
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"a chunk's metadata cannot be written as JSON: {error}") from None
+    columns = [[getattr(chunk, name) for chunk in chunks] for name in _FIELDS] + [metadata]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, CHUNK, strict=True)]
+    return pa.StructArray.from_arrays(arrays, fields=list(CHUNK))
+
+
+# Parts.
+
+
+def write_part(
+    folder: Path,
+    rows: pa.Array | pa.ChunkedArray,
+    vectors: np.ndarray | None,
+    recipe: str,
+    model: str | None,
+    documents: Mapping[str, str],
+) -> str:
+    """Write the chunks of some documents, whole or not at all.
+
+    Args:
+        folder: where to.
+        rows: the chunks, of the type `CHUNK`.
+        vectors: float32 (chunks, dimensions); None if there are none.
+        recipe: what made them.
+        model: the name of the embedding model.
+        documents: id of each document to the SHA-256 of its file.
+
+    Returns:
+        The name of the file, the same for the same documents.
+    """
+    arrays = [rows.field(place) for place in range(len(CHUNK))]
+    fields = list(CHUNK)
+    if vectors is not None:
+        arrays.append(pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1]))
+        fields.append(pa.field("vector", arrays[-1].type))
+    note = {"recipe": recipe, "model": model, "documents": dict(documents)}
+    schema = pa.schema(fields, {_NOTE: json.dumps(note)})
+    return _write(folder, pa.Table.from_arrays(arrays, schema=schema), recipe, documents)
+
+
+def without(part: Part, stay: Iterable[str], folder: Path) -> str:
+    """Write a part again, with some of its documents only; gives the name of the file."""
+    documents = {document: part.documents[document] for document in stay}
+    table = pq.read_table(part.path)
+    table = table.filter(pa.compute.is_in(table["document"], pa.array(list(documents), pa.string())))
+    note = {"recipe": part.recipe, "model": part.model, "documents": documents}
+    return _write(folder, table.replace_schema_metadata({_NOTE: json.dumps(note)}), part.recipe, documents)
+
+
+def _write(folder: Path, table: pa.Table, recipe: str, documents: Mapping[str, str]) -> str:
+    what = json.dumps([recipe, sorted(documents.items())])
+    name = f"part-{hashlib.sha256(what.encode()).hexdigest()[:32]}.parquet"
+    # Vectors do not repeat, and to look for what does takes a third of the time.
+    write_whole(folder / name, table, use_dictionary=["document", "parent"])
+    return name
+
+
+def write_whole(path: Path, table: pa.Table, **options: Any) -> None:
+    """Write a Parquet file beside its place and move it there, so that nobody ever sees half of it."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        pq.write_table(table, temporary, compression="zstd", **options)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def parts_in(folder: Path) -> list[Part]:
+    """The parts in a folder, in the order of their names; a file that is none, or damaged, is left out."""
+    parts = []
+    for path in sorted(folder.glob("*.parquet")):
+        try:
+            footer = pq.read_metadata(path)
+            note = json.loads(footer.metadata[_NOTE])
+            parts.append(Part(path, footer.num_rows, note["recipe"], note["model"], note["documents"]))
+        except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
+            continue
+    return parts

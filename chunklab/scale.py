@@ -1,0 +1,541 @@
+"""A corpus that outgrows one process: files in, a table of chunks and vectors out, on every core or every machine.
+
+For whoever has more documents than an afternoon. The work streams through Ray Data (Moritz et al.: "Ray: A Distributed
+Framework for Emerging AI Applications", 2018): tasks read, parse and cut some files at a time, actors that have loaded
+the embedding model once take what they give, and write it as Parquet. Nobody holds the corpus: memory is bounded by what
+is under way, a few megabytes of documents a worker (or one document, where that is larger). What a lost worker had under
+way is done again, what it had written stands. Files are known by their content: a second run does what is new or
+changed, and forgets what is gone. Cost: some seconds to start, then close to the cores' share of the time of one
+process. It pays from some megabytes on with a quick model, at once with a slow one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import shutil
+import stat
+import sys
+import sysconfig
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from types import BuiltinFunctionType, CodeType, FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from langchain_core.embeddings import Embeddings
+
+from chunklab.chunk import Chunker, is_blank
+from chunklab.chunk_files import ENDINGS, Problem, found
+from chunklab.chunk_table import (
+    CHUNK,
+    CHUNKS,
+    ERROR,
+    ERRORS,
+    Part,
+    chunk_rows,
+    index_from_parquet,
+    parts_in,
+    read_chunks,
+    without,
+    write_part,
+    write_whole,
+)
+from chunklab.chunkers.distances import embed_in_blocks
+from chunklab.documents import MAX_BYTES, read_document
+from chunklab.models.vectors import check_model, unit
+from chunklab.queries import model_name
+
+__all__ = ["CorpusRun", "chunk_corpus", "index_from_parquet", "read_chunks"]
+
+GROUP_BYTES = 4_000_000
+"""Bytes of files that one worker has under way. More would need more memory; fewer, more time for passing them on."""
+
+HASHED_HERE = 500_000_000
+"""Up to so many bytes, files that are known already are compared without starting Ray; that takes half a second."""
+
+_STORE_BYTES = 500_000_000  # of Ray's shared memory on a laptop, where it would take a third of all there is
+_READING, _EMBEDDING = 0.25, 0.75  # of a core. Each core has one of both, and works on whichever has something to do.
+_UNFINISHED = "unfinished"
+_SECONDS = ("reading", "cutting", "embedding", "writing")
+_FILES = pa.schema(
+    [
+        ("document", pa.string()),
+        ("path", pa.string()),
+        ("file", pa.binary()),
+        ("base", pa.binary()),
+        ("known", pa.list_(pa.string())),
+    ]
+)
+_DONE = [("document", pa.string()), ("path", pa.string()), ("sha256", pa.string()), ("error", pa.string())]
+_DONE += [(name, pa.float64()) for name in _SECONDS[:2]]
+
+
+@dataclass(frozen=True)
+class CorpusRun:
+    """What a run of `chunk_corpus` did.
+
+    Attributes:
+        output: the folder that holds the result.
+        documents: how many documents are in it now.
+        chunks: how many chunks.
+        new: documents that were cut in this run, as they are new or changed, or the chunker or the model is another.
+        kept: documents that were done before, and are as they were.
+        removed: documents of an earlier run that are gone now, or cannot be read any more.
+        errors: rows of the table of errors.
+        seconds: "all", of this run; and "reading", "cutting", "embedding", "writing", summed over all workers.
+    """
+
+    output: Path
+    documents: int
+    chunks: int
+    new: int
+    kept: int
+    removed: int
+    errors: int
+    seconds: dict[str, float]
+
+
+class _File(NamedTuple):
+    document: str
+    path: Path
+    base: Path | None
+    size: int
+
+
+def chunk_corpus(
+    paths: str | Path | Iterable[str | Path],
+    chunker: Chunker,
+    embeddings: Embeddings | None = None,
+    output: str | Path = "chunked",
+) -> CorpusRun:
+    """Read, cut and embed files on all cores, or on a cluster, and write the chunks as Parquet.
+
+    The chunks are those that one process would give, ids included. On a cluster (`ray.init("ray://…")` before the call,
+    or its address in RAY_ADDRESS) all machines must have chunklab, and see the files and the output under the same
+    paths. Otherwise Ray runs on this machine, and where it was not running before, it is ended after the call.
+
+    A run that was ended half-way is gone on with by the next. While one goes on, the result of the one before stands.
+
+    Args:
+        paths: a file, a folder or a pattern such as "notes/*.md"; or a list of these. Ids of documents are their paths
+            in the folder given, or the names of files given, with "/"; where two would be the same, the second keeps
+            its whole path.
+        chunker: cuts the documents. It is sent to the workers, so it must be picklable, and so must a model that it
+            holds.
+        embeddings: gives the vectors; None: the chunks have none.
+        output: a folder, made if it is not there. `chunks/*.parquet` in it has a row a chunk: id, parent, document,
+            index, total, start, end, text, metadata (JSON) and vector (float32, unit length). `errors.parquet` has a row
+            for each document that could not be read or cut in this run: document, path, error. Such a document is tried
+            again in each run; its chunks from an earlier run are removed.
+
+    Returns:
+        What was done.
+
+    Raises:
+        ValueError: an argument that is not allowed, or no file there at all: then the output is left as it was.
+        ImportError: Ray is not installed.
+        RuntimeError: another run is writing to the output.
+
+    >>> run = chunk_corpus("notes", RecursiveChunker(500), embeddings("static"), "table")  # doctest: +SKIP
+    >>> pandas.read_parquet("table/chunks"), pandas.read_parquet("table/errors.parquet")  # doctest: +SKIP
+    """
+    from filelock import FileLock, Timeout
+
+    began = time.perf_counter()
+    _check(paths, chunker, embeddings, output)
+    folder = Path(output)
+    failures: list[str] = []
+    files = _listed(paths, folder, failures)
+    if not any(file.path.exists() for file in files):
+        raise ValueError(f"paths={paths!r:.80}: no file there that can be read ({', '.join(ENDINGS)})")
+    recipe = _recipe(chunker, embeddings)
+    for name in (CHUNKS, _UNFINISHED):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / ".lock", timeout=0):
+            return _run(files, failures, chunker, embeddings, folder, recipe, began)
+    except Timeout:
+        raise RuntimeError(f"output={folder}: another run is writing there; wait for it, or give another") from None
+
+
+def _run(
+    files: list[_File],
+    failures: list[str],
+    chunker: Chunker,
+    embeddings: Embeddings | None,
+    folder: Path,
+    recipe: str,
+    began: float,
+) -> CorpusRun:
+    """All of a run, once it is clear that it can be."""
+    for path in [*(folder / CHUNKS).glob("*.tmp"), *(folder / _UNFINISHED).glob("*.tmp")]:
+        path.unlink(missing_ok=True)  # of a worker that was killed
+    before = parts_in(folder / CHUNKS)
+    known: dict[str, set[str]] = {}
+    for part in (*before, *parts_in(folder / _UNFINISHED)):
+        if part.recipe == recipe:
+            for document, sha in part.documents.items():
+                known.setdefault(document, set()).add(sha)
+
+    now: dict[str, str] = {}
+    ahead = files
+    if sum(file.size for file in files if file.document in known) <= HASHED_HERE:
+        now = {f.document: sha for f in files if (sha := _sha(f.path) if f.document in known else None)}
+        now = {document: sha for document, sha in now.items() if sha in known[document]}
+        ahead = [file for file in files if file.document not in now]
+    kept, seconds, errors = len(now), Counter(dict.fromkeys(_SECONDS, 0.0)), []
+    for line in failures:
+        place, _, error = line.partition(": ")
+        errors.append({"document": place, "path": place, "error": error})
+    for row in _done(ahead, known, chunker, embeddings, folder / _UNFINISHED, recipe) if ahead else ():
+        seconds.update({name: row[name] for name in _SECONDS})
+        if row["error"] is not None:
+            errors.append({name: row[name] for name in ERROR.names})
+            continue
+        kept += row["sha256"] in known.get(row["document"], ())
+        now[row["document"]] = row["sha256"]
+
+    _settle(folder, recipe, now)
+    errors.sort(key=lambda row: row["document"])
+    write_whole(folder / ERRORS, pa.Table.from_pylist(errors, ERROR))
+    gone = {document for part in before for document in part.documents} - set(now)
+    chunks = sum(part.rows for part in parts_in(folder / CHUNKS))
+    wall = {"all": time.perf_counter() - began}
+    return CorpusRun(folder, len(now), chunks, len(now) - kept, kept, len(gone), len(errors), wall | seconds)
+
+
+def _settle(folder: Path, recipe: str, now: dict[str, str]) -> None:
+    """Make the result what it is to be: each document once, as it is now, and nothing else.
+
+    New parts come first and old ones go last: should this be cut short, nothing is lost, and the next run goes on.
+    """
+    result, left, stays = folder / CHUNKS, dict(now), set()
+    for part in (*parts_in(result), *parts_in(folder / _UNFINISHED)):
+        wanted = [name for name, sha in part.documents.items() if part.recipe == recipe and left.get(name) == sha]
+        for name in wanted:
+            del left[name]
+        if not wanted:
+            continue
+        if len(wanted) < len(part.documents):
+            stays.add(without(part, wanted, result))
+        else:
+            part.path.replace(result / part.path.name)
+            stays.add(part.path.name)
+    for path in result.glob("part-*.parquet"):
+        if path.name not in stays:
+            path.unlink()
+    shutil.rmtree(folder / _UNFINISHED)
+
+
+# What is asked for.
+
+
+def _check(paths: Any, chunker: Any, embeddings: Any, output: Any) -> None:
+    """Raise ValueError for an argument that is not allowed, and ImportError where there is no Ray."""
+    listed = [paths] if isinstance(paths, (str, Path)) else paths
+    if not isinstance(listed, (list, tuple)) or not listed or not all(isinstance(p, (str, Path)) for p in listed):
+        raise ValueError(f"paths={paths!r:.80}: must be a file or a folder, or a list of these, not empty")
+    if not isinstance(chunker, Chunker):
+        raise ValueError(f"chunker={chunker!r:.80}: must be a Chunker, as RecursiveChunker(500) is")
+    if embeddings is not None:
+        check_model(embeddings)
+    if not isinstance(output, (str, Path)) or not str(output) or (os.path.exists(output) and not os.path.isdir(output)):
+        raise ValueError(f"output={output!r:.80}: must be the path of a folder, which may be new")
+    cloudpickle = _ray().cloudpickle
+    for name, value in (("chunker", chunker), ("embeddings", embeddings)):
+        try:
+            cloudpickle.dumps(value)
+        except Exception as error:
+            raise ValueError(f"{name}={value!r:.80}: cannot be sent to other processes ({error})") from None
+
+
+def _listed(paths: Any, output: Path, failures: list[str]) -> list[_File]:
+    """The files that are meant, each with the id of its document."""
+    listed = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    try:
+        places = list(found(map(str, listed), None, ENDINGS, failures))
+    except Problem as problem:
+        raise ValueError(f"paths: {problem}") from None
+    files: dict[str, _File] = {}
+    for path, base in places:
+        short, whole = (_text(p) for p in (path.relative_to(base) if base else path.name, path.as_posix()))
+        names = (short, whole, *(f"{whole}#{n}" for n in range(2, len(places) + 2)))
+        name = next(name for name in names if name not in files)
+        files[name] = _File(name, path, base, _size(path))
+    return list(files.values())
+
+
+def _text(path: str | Path) -> str:
+    """A path as text that UTF-8 can hold, whatever bytes the file system gave."""
+    return Path(path).as_posix().encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except (OSError, ValueError):
+        return 0
+
+
+# The stream.
+
+
+def _done(
+    files: list[_File],
+    known: dict[str, set[str]],
+    chunker: Chunker,
+    embeddings: Embeddings | None,
+    folder: Path,
+    recipe: str,
+) -> Iterator[dict[str, Any]]:
+    """Have files read, cut, embedded and written, and give what was done with each as it is done."""
+    ray = _ray()
+    with _running(ray), _quietly(ray):
+        cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        actors = ray.data.ActorPoolStrategy(size=cores)
+        writer = {"embeddings": embeddings, "folder": os.path.abspath(folder), "recipe": recipe}
+        stream = (
+            ray.data.from_arrow(list(_groups(files, known, cores)))
+            .map_batches(partial(_cut, chunker=chunker), batch_format="pyarrow", num_cpus=_READING)
+            .map_batches(
+                _Writer, fn_constructor_kwargs=writer, batch_format="pyarrow", num_cpus=_EMBEDDING, compute=actors
+            )
+        )
+        for batch in stream.iter_batches(batch_size=None, batch_format="pyarrow"):
+            yield from batch.to_pylist()
+
+
+def _groups(files: list[_File], known: dict[str, set[str]], cores: int) -> Iterator[pa.Table]:
+    """Files that one worker takes at a time; so many groups that all cores have work until the end."""
+    most = min(GROUP_BYTES, sum(file.size for file in files) // (8 * cores))
+    group: list[dict[str, Any]] = []
+    size = 0
+    for file in files:
+        if group and size + file.size > most:
+            yield pa.Table.from_pylist(group, _FILES)
+            group, size = [], 0
+        size += file.size
+        group.append(
+            {
+                "document": file.document,
+                "path": _text(file.path),
+                "file": os.fsencode(os.path.abspath(file.path)),  # a worker may have another working folder
+                "base": file.base and os.fsencode(os.path.abspath(file.base)),
+                "known": sorted(known.get(file.document, ())),
+            }
+        )
+    yield pa.Table.from_pylist(group, _FILES)
+
+
+def _cut(files: pa.Table, chunker: Chunker) -> pa.Table:
+    """Read and cut files; gives a row a document, with its chunks in it or with the error."""
+    rows, chunks = [], []
+    for file in files.to_pylist():
+        times = [time.perf_counter()]
+        path, base = (Path(os.fsdecode(file[name])) if file[name] else None for name in ("file", "base"))
+        sha, error, found_chunks = None, None, chunk_rows([])
+        try:
+            # First its checksum, then the document: should the file change in between, the next run does it again.
+            sha = _sha(path)
+            if sha is None or sha not in file["known"]:
+                document = read_document(path.relative_to(base) if base else path, base=base)
+                times.append(time.perf_counter())
+                found_chunks = chunk_rows(chunker.chunk(document.text, file["document"]))
+        except Exception as problem:  # one document must not cost what the others give
+            said = str(problem).partition(f"{path.name} ")[2] if isinstance(problem, OSError) else ""
+            error = _text_of(said or f"{type(problem).__name__}: {problem}")
+        times += [time.perf_counter()] * (3 - len(times))
+        chunks.append(found_chunks)
+        rows.append([file["document"], file["path"], sha, error, times[1] - times[0], times[2] - times[1]])
+    columns = [pa.array(column, kind) for column, (_, kind) in zip(zip(*rows, strict=True), _DONE, strict=True)]
+    ends = np.cumsum([0, *map(len, chunks)])
+    nested = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.concat_arrays(chunks))
+    return pa.table([*columns, nested], names=[*(name for name, _ in _DONE), "chunks"])
+
+
+class _Writer:
+    """Embeds and writes what was cut. An actor: it has the model loaded."""
+
+    def __init__(self, embeddings: Embeddings | None, folder: str, recipe: str) -> None:
+        # There is an actor for each core: threads of the tokenizer's would only be in each other's way.
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        self.embeddings, self.folder, self.recipe = embeddings, Path(folder), recipe
+
+    def __call__(self, documents: pa.Table) -> pa.Table:
+        began = time.perf_counter()
+        rows = pa.compute.list_flatten(documents["chunks"]).combine_chunks()
+        vectors = None if self.embeddings is None else _vectors(self.embeddings, rows.field("text").to_pylist())
+        embedded = time.perf_counter()
+        done = documents.drop_columns("chunks")
+        if len(rows):
+            names, lengths = done["document"].to_pylist(), pa.compute.list_value_length(documents["chunks"]).to_pylist()
+            cut = {
+                name: sha
+                for name, sha, length in zip(names, done["sha256"].to_pylist(), lengths, strict=True)
+                if length
+            }
+            write_part(self.folder, rows, vectors, self.recipe, self._model(), cut)
+        # The time of the whole group stands in its first row.
+        rest = [0.0] * (len(done) - 1)
+        written = time.perf_counter()
+        done = done.append_column("embedding", pa.array([embedded - began, *rest]))
+        return done.append_column("writing", pa.array([written - embedded, *rest]))
+
+    def _model(self) -> str | None:
+        return None if self.embeddings is None else model_name(self.embeddings)
+
+
+def _vectors(embeddings: Embeddings, texts: list[str]) -> np.ndarray:
+    """The unit vectors of texts, as `ChunkIndex` has them: a blank one has no direction."""
+    speaking = [place for place, text in enumerate(texts) if not is_blank(text)]
+    found_vectors = unit(embed_in_blocks(embeddings, [texts[place] for place in speaking]))
+    vectors = np.zeros((len(texts), found_vectors.shape[1]), dtype=np.float32)
+    vectors[speaking] = found_vectors
+    return vectors
+
+
+def _sha(path: Path) -> str | None:
+    """The checksum of a file's bytes; None for what is no file, or more than is read."""
+    try:
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
+            state = os.fstat(file.fileno())
+            if stat.S_ISREG(state.st_mode) and state.st_size <= MAX_BYTES:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError):
+        pass  # read_document says what is wrong
+    return None
+
+
+def _text_of(error: str) -> str:
+    return error.encode("utf-8", "replace").decode()
+
+
+# Ray.
+
+
+def _ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # asked when it is imported: it would report to its makers
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # the rest is in its log files
+    try:
+        import ray
+        import ray.data
+    except ImportError:
+        raise ImportError('chunk_corpus runs on Ray, which is not installed: pip install "ray[data]"') from None
+    return ray
+
+
+@contextmanager
+def _running(ray: Any) -> Iterator[None]:
+    """Ray, as it runs already, on the cluster that RAY_ADDRESS names, or started here and ended afterwards."""
+    if ray.is_initialized():
+        yield
+        return
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if not os.environ.get("RAY_ADDRESS"):
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        options |= {"address": "local", "num_cpus": cores, "include_dashboard": False}
+        options["object_store_memory"] = _STORE_BYTES
+    ray.init(**options)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+@contextmanager
+def _quietly(ray: Any) -> Iterator[None]:
+    """Ray Data without its bars and plans, which would stand in a notebook; errors are still raised."""
+    context = ray.data.DataContext.get_current().copy()
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False
+    log = logging.getLogger("ray.data")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        with ray.data.DataContext.current(context):
+            yield
+    finally:
+        log.setLevel(level)
+
+
+# What made the chunks.
+
+
+def _recipe(chunker: Chunker, embeddings: Embeddings | None) -> str:
+    """A checksum of everything that the chunks of a document depend on, beside its bytes."""
+    described = _described([version("chunklab-course"), chunker, embeddings], [])
+    return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _described(value: Any, above: list[Any]) -> str:
+    """A value in words that are the same in every process: settings by value, a library's code by its name.
+
+    Where code is the user's own, its text counts too: a chunker that was changed in a notebook is another one.
+    """
+    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+        return f"{type(value).__name__} {value!r}"
+    if any(value is one for one in above):
+        return "above"
+    above = [*above, value]
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    if isinstance(value, (list, tuple)):
+        return f"{name}[{', '.join(_described(one, above) for one in value)}]"
+    if isinstance(value, (set, frozenset)):
+        return f"{name}[{', '.join(sorted(_described(one, above) for one in value))}]"
+    if isinstance(value, dict):
+        items = sorted(f"{_described(key, above)}: {_described(one, above)}" for key, one in value.items())
+        return f"{name}[{', '.join(items)}]"
+    if isinstance(value, CodeType):
+        return _described([value.co_code, value.co_consts, value.co_names], above)
+    if isinstance(value, re.Pattern):
+        return _described([value.pattern, value.flags], above)
+    if isinstance(value, partial):
+        return _described([value.func, value.args, value.keywords], above)
+    if isinstance(value, (FunctionType, type, BuiltinFunctionType)):
+        return f"{value.__module__}.{value.__qualname__} {_own_code(value, above)}"
+    if isinstance(value, Embeddings):
+        key = getattr(value, "key", None)
+        return f"{name} {key if isinstance(key, str) else model_name(value)}"
+    kind = _own_code(type(value), above)
+    inside = vars(value) if hasattr(value, "__dict__") else {}
+    if not kind and not name.startswith("chunklab."):  # of a library: clients, locks and keys are in there, too
+        inside = {key: one for key, one in inside.items() if isinstance(one, (bool, int, float, str)) and key[0] != "_"}
+    return f"{name} {kind} {_described(inside, above)}"
+
+
+def _own_code(value: Any, above: list[Any]) -> str:
+    """The code of a function or class of the user's own; "" for one of a library."""
+    module = sys.modules.get(value.__module__ or "")
+    file = getattr(module, "__file__", None)
+    if value.__module__ != "__main__":
+        installed = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+        of_library = file is None or value.__module__.startswith("chunklab.") or file.startswith(tuple(installed))
+        return "" if of_library else str(_sha(Path(file)))
+    if isinstance(value, type):
+        parts = {key: one for key, one in vars(value).items() if isinstance(one, (FunctionType, str, int, float))}
+        return _described([parts, list(value.__bases__)], above)
+    if not isinstance(value, FunctionType):
+        return ""
+    used = {name: value.__globals__[name] for name in _names(value.__code__) if name in value.__globals__}
+    own = {
+        name: one
+        for name, one in used.items()
+        if isinstance(one, (bool, int, float, str)) or getattr(one, "__module__", None) == "__main__"
+    }
+    inside = [cell.cell_contents for cell in value.__closure__ or ()]
+    return _described([value.__code__, value.__defaults__, value.__kwdefaults__, inside, own], above)
+
+
+def _names(code: CodeType) -> set[str]:
+    """The names that a function may look up, the functions in it included."""
+    return set(code.co_names).union(*(_names(one) for one in code.co_consts if isinstance(one, CodeType)))
