@@ -39,7 +39,7 @@ _WHERE = {
     "recommending": ["recommend"],
     "retrieval": ["ChunkIndex"],
     "score_figures": ["plot_heatmap", "plot_scores", "plot_sweep"],
-    "scale": ["chunk_corpus", "index_from_parquet", "read_chunks"],
+    "scale": ["chunk_corpus", "index_from_parquet", "read_chunks", "start_ray"],
     "settings": ["chunker_from_env"],
     "strategies": ["Parent", "TopN", "WholeDocument", "Window", "small_to_big"],
     "sweeping": ["sweep"],

@@ -1,10 +1,10 @@
 """Chunks on disk as Parquet, in parts that are written whole, replaced by document, and read by everything.
 
 For `chunk_corpus`, which has many writers, and for whoever takes its result on: pandas, DuckDB, Spark, a vector
-database, or a FAISS index here. A part holds all chunks of some documents. Which, of what content, and how they were cut
-stands in its own footer, so there is no second file to be kept in step: what is there is what is done. A part gets its
-name when it is complete, from what it holds. So one that is written twice, as after a crash, is there once. Cost: 20 ms
-and 3 MB for 2,000 chunks with 256 numbers each.
+database, or a FAISS index here. A part holds all chunks of some documents. Which, of what content, and what made the
+chunks stands in its own footer, so there is no second file to be kept in step: what is there is what is done. A part
+gets its name when it is complete, from what it holds. So one that is written twice, as after a crash, is there once.
+Cost: 20 ms and 3 MB for 2,000 chunks with 256 numbers each.
 """
 
 from __future__ import annotations
@@ -12,9 +12,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import sys
+import sysconfig
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
+from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -23,7 +29,7 @@ import pyarrow.compute
 import pyarrow.parquet as pq
 from langchain_core.embeddings import Embeddings
 
-from chunklab.chunk import Chunk
+from chunklab.chunk import Chunk, Chunker
 from chunklab.queries import model_name
 from chunklab.retrieval import ChunkIndex, check_chunks
 
@@ -226,3 +232,76 @@ def parts_in(folder: Path) -> list[Part]:
         except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
             continue
     return parts
+
+
+# What made the chunks.
+
+
+def recipe_of(chunker: Chunker, embeddings: Embeddings | None) -> str:
+    """A checksum of everything that the chunks of a document depend on, beside its bytes."""
+    described = _described([version("chunklab-course"), chunker, embeddings], [])
+    return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _described(value: Any, above: list[Any]) -> str:
+    """A value in words that are the same in every process: settings by value, a library's code by its name.
+
+    Where code is the user's own, its text counts too: a chunker that was changed in a notebook is another one.
+    """
+    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+        return f"{type(value).__name__} {value!r}"
+    if any(value is one for one in above):
+        return "above"
+    above = [*above, value]
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    if isinstance(value, (list, tuple)):
+        return f"{name}[{', '.join(_described(one, above) for one in value)}]"
+    if isinstance(value, (set, frozenset)):
+        return f"{name}[{', '.join(sorted(_described(one, above) for one in value))}]"
+    if isinstance(value, dict):
+        items = sorted(f"{_described(key, above)}: {_described(one, above)}" for key, one in value.items())
+        return f"{name}[{', '.join(items)}]"
+    if isinstance(value, CodeType):
+        return _described([value.co_code, value.co_consts, value.co_names], above)
+    if isinstance(value, re.Pattern):
+        return _described([value.pattern, value.flags], above)
+    if isinstance(value, partial):
+        return _described([value.func, value.args, value.keywords], above)
+    if isinstance(value, (FunctionType, type, BuiltinFunctionType)):
+        return f"{value.__module__}.{value.__qualname__} {_own_code(value, above)}"
+    if isinstance(value, Embeddings):
+        key = getattr(value, "key", None)
+        return f"{name} {key if isinstance(key, str) else model_name(value)}"
+    kind = _own_code(type(value), above)
+    inside = vars(value) if hasattr(value, "__dict__") else {}
+    if not kind and not name.startswith("chunklab."):  # of a library: clients, locks and keys are in there, too
+        inside = {key: one for key, one in inside.items() if isinstance(one, (bool, int, float, str)) and key[0] != "_"}
+    return f"{name} {kind} {_described(inside, above)}"
+
+
+def _own_code(value: Any, above: list[Any]) -> str:
+    """The code of a function or class of the user's own; "" for one of a library."""
+    module = sys.modules.get(value.__module__ or "")
+    file = getattr(module, "__file__", None)
+    if value.__module__ != "__main__":
+        installed = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+        of_library = file is None or value.__module__.startswith("chunklab.") or file.startswith(tuple(installed))
+        return "" if of_library else hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    if isinstance(value, type):
+        parts = {key: one for key, one in vars(value).items() if isinstance(one, (FunctionType, str, int, float))}
+        return _described([parts, list(value.__bases__)], above)
+    if not isinstance(value, FunctionType):
+        return ""
+    used = {name: value.__globals__[name] for name in _names(value.__code__) if name in value.__globals__}
+    own = {
+        name: one
+        for name, one in used.items()
+        if isinstance(one, (bool, int, float, str)) or getattr(one, "__module__", None) == "__main__"
+    }
+    inside = [cell.cell_contents for cell in value.__closure__ or ()]
+    return _described([value.__code__, value.__defaults__, value.__kwdefaults__, inside, own], above)
+
+
+def _names(code: CodeType) -> set[str]:
+    """The names that a function may look up, the functions in it included."""
+    return set(code.co_names).union(*(_names(one) for one in code.co_consts if isinstance(one, CodeType)))

@@ -1,12 +1,12 @@
 """A corpus that outgrows one process: files in, a table of chunks and vectors out, on every core or every machine.
 
 For whoever has more documents than an afternoon. The work streams through Ray Data (Moritz et al.: "Ray: A Distributed
-Framework for Emerging AI Applications", 2018): tasks read, parse and cut some files at a time, actors that have loaded
-the embedding model once take what they give, and write it as Parquet. Nobody holds the corpus: memory is bounded by what
-is under way, a few megabytes of documents a worker (or one document, where that is larger). What a lost worker had under
-way is done again, what it had written stands. Files are known by their content: a second run does what is new or
-changed, and forgets what is gone. Cost: some seconds to start, then close to the cores' share of the time of one
-process. It pays from some megabytes on with a quick model, at once with a slow one.
+Framework for Emerging AI Applications", 2018): tasks read, parse and cut some files at a time; actors, which load the
+embedding model once, take what they give, and write it as Parquet. Nobody holds the corpus: memory is bounded by what
+is under way, some megabytes of documents a core (or one document, where that is larger). What a lost worker had under way
+is done again, and what it had written stands. Files are known by their content: a second run does what is new or
+changed, and forgets what is gone. Cost: ten seconds to start, then close to the time of one process divided by the
+cores. It pays from some ten megabytes on with a quick model, sooner with a slow one.
 """
 
 from __future__ import annotations
@@ -14,38 +14,32 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import re
 import shutil
 import stat
-import sys
-import sysconfig
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
-from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from langchain_core.embeddings import Embeddings
 
-from chunklab.chunk import Chunker, is_blank
+from chunklab.chunk import Chunker, check_size, is_blank
 from chunklab.chunk_files import ENDINGS, Problem, found
 from chunklab.chunk_table import (
-    CHUNK,
     CHUNKS,
     ERROR,
     ERRORS,
-    Part,
     chunk_rows,
     index_from_parquet,
     parts_in,
     read_chunks,
+    recipe_of,
     without,
     write_part,
     write_whole,
@@ -55,7 +49,7 @@ from chunklab.documents import MAX_BYTES, read_document
 from chunklab.models.vectors import check_model, unit
 from chunklab.queries import model_name
 
-__all__ = ["CorpusRun", "chunk_corpus", "index_from_parquet", "read_chunks"]
+__all__ = ["CorpusRun", "chunk_corpus", "index_from_parquet", "read_chunks", "start_ray"]
 
 GROUP_BYTES = 4_000_000
 """Bytes of files that one worker has under way. More would need more memory; fewer, more time for passing them on."""
@@ -134,7 +128,7 @@ def chunk_corpus(
             holds.
         embeddings: gives the vectors; None: the chunks have none.
         output: a folder, made if it is not there. `chunks/*.parquet` in it has a row a chunk: id, parent, document,
-            index, total, start, end, text, metadata (JSON) and vector (float32, unit length). `errors.parquet` has a row
+            index, total, start, end, text, metadata (JSON) and vector (float32, unit length). `errors.parquet` has one
             for each document that could not be read or cut in this run: document, path, error. Such a document is tried
             again in each run; its chunks from an earlier run are removed.
 
@@ -156,9 +150,9 @@ def chunk_corpus(
     folder = Path(output)
     failures: list[str] = []
     files = _listed(paths, folder, failures)
-    if not any(file.path.exists() for file in files):
+    if not any(os.path.exists(file.path) for file in files):
         raise ValueError(f"paths={paths!r:.80}: no file there that can be read ({', '.join(ENDINGS)})")
-    recipe = _recipe(chunker, embeddings)
+    recipe = recipe_of(chunker, embeddings)
     for name in (CHUNKS, _UNFINISHED):
         (folder / name).mkdir(parents=True, exist_ok=True)
     try:
@@ -424,8 +418,7 @@ def _text_of(error: str) -> str:
 
 
 def _ray() -> Any:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # asked when it is imported: it would report to its makers
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # the rest is in its log files
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read on import: it would report to its makers
     try:
         import ray
         import ray.data
@@ -434,18 +427,50 @@ def _ray() -> Any:
     return ray
 
 
+def start_ray(cores: int | None = None) -> None:
+    """Start Ray on this machine, without a word; `ray.shutdown()` ends it.
+
+    For several runs of `chunk_corpus` in a row, of which each would start it anew, or to say on how many cores.
+
+    Args:
+        cores: how many; all that this process may use by default.
+
+    Raises:
+        ValueError: no number of cores.
+        ImportError: Ray is not installed.
+    """
+    if cores is None:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores, ray = check_size("cores", cores), _ray()
+    # Below Python it says what it does on the standard error of the process, which would stand in a notebook. What goes
+    # wrong is raised all the same.
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    with open(os.devnull, "wb") as nothing, _stderr_to(nothing.fileno()):
+        options = {"log_to_driver": False, "logging_level": logging.ERROR, "include_dashboard": False}
+        ray.init("local", num_cpus=cores, object_store_memory=_STORE_BYTES, **options)
+
+
+@contextmanager
+def _stderr_to(place: int) -> Iterator[None]:
+    before = os.dup(2)
+    os.dup2(place, 2)
+    try:
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
+
+
 @contextmanager
 def _running(ray: Any) -> Iterator[None]:
     """Ray, as it runs already, on the cluster that RAY_ADDRESS names, or started here and ended afterwards."""
     if ray.is_initialized():
         yield
         return
-    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if not os.environ.get("RAY_ADDRESS"):
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        options |= {"address": "local", "num_cpus": cores, "include_dashboard": False}
-        options["object_store_memory"] = _STORE_BYTES
-    ray.init(**options)
+    if os.environ.get("RAY_ADDRESS"):
+        ray.init(log_to_driver=False, logging_level=logging.ERROR)
+    else:
+        start_ray()
     try:
         yield
     finally:
@@ -466,76 +491,3 @@ def _quietly(ray: Any) -> Iterator[None]:
             yield
     finally:
         log.setLevel(level)
-
-
-# What made the chunks.
-
-
-def _recipe(chunker: Chunker, embeddings: Embeddings | None) -> str:
-    """A checksum of everything that the chunks of a document depend on, beside its bytes."""
-    described = _described([version("chunklab-course"), chunker, embeddings], [])
-    return hashlib.sha256(described.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _described(value: Any, above: list[Any]) -> str:
-    """A value in words that are the same in every process: settings by value, a library's code by its name.
-
-    Where code is the user's own, its text counts too: a chunker that was changed in a notebook is another one.
-    """
-    if value is None or isinstance(value, (bool, int, float, str, bytes)):
-        return f"{type(value).__name__} {value!r}"
-    if any(value is one for one in above):
-        return "above"
-    above = [*above, value]
-    name = f"{type(value).__module__}.{type(value).__qualname__}"
-    if isinstance(value, (list, tuple)):
-        return f"{name}[{', '.join(_described(one, above) for one in value)}]"
-    if isinstance(value, (set, frozenset)):
-        return f"{name}[{', '.join(sorted(_described(one, above) for one in value))}]"
-    if isinstance(value, dict):
-        items = sorted(f"{_described(key, above)}: {_described(one, above)}" for key, one in value.items())
-        return f"{name}[{', '.join(items)}]"
-    if isinstance(value, CodeType):
-        return _described([value.co_code, value.co_consts, value.co_names], above)
-    if isinstance(value, re.Pattern):
-        return _described([value.pattern, value.flags], above)
-    if isinstance(value, partial):
-        return _described([value.func, value.args, value.keywords], above)
-    if isinstance(value, (FunctionType, type, BuiltinFunctionType)):
-        return f"{value.__module__}.{value.__qualname__} {_own_code(value, above)}"
-    if isinstance(value, Embeddings):
-        key = getattr(value, "key", None)
-        return f"{name} {key if isinstance(key, str) else model_name(value)}"
-    kind = _own_code(type(value), above)
-    inside = vars(value) if hasattr(value, "__dict__") else {}
-    if not kind and not name.startswith("chunklab."):  # of a library: clients, locks and keys are in there, too
-        inside = {key: one for key, one in inside.items() if isinstance(one, (bool, int, float, str)) and key[0] != "_"}
-    return f"{name} {kind} {_described(inside, above)}"
-
-
-def _own_code(value: Any, above: list[Any]) -> str:
-    """The code of a function or class of the user's own; "" for one of a library."""
-    module = sys.modules.get(value.__module__ or "")
-    file = getattr(module, "__file__", None)
-    if value.__module__ != "__main__":
-        installed = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-        of_library = file is None or value.__module__.startswith("chunklab.") or file.startswith(tuple(installed))
-        return "" if of_library else str(_sha(Path(file)))
-    if isinstance(value, type):
-        parts = {key: one for key, one in vars(value).items() if isinstance(one, (FunctionType, str, int, float))}
-        return _described([parts, list(value.__bases__)], above)
-    if not isinstance(value, FunctionType):
-        return ""
-    used = {name: value.__globals__[name] for name in _names(value.__code__) if name in value.__globals__}
-    own = {
-        name: one
-        for name, one in used.items()
-        if isinstance(one, (bool, int, float, str)) or getattr(one, "__module__", None) == "__main__"
-    }
-    inside = [cell.cell_contents for cell in value.__closure__ or ()]
-    return _described([value.__code__, value.__defaults__, value.__kwdefaults__, inside, own], above)
-
-
-def _names(code: CodeType) -> set[str]:
-    """The names that a function may look up, the functions in it included."""
-    return set(code.co_names).union(*(_names(one) for one in code.co_consts if isinstance(one, CodeType)))

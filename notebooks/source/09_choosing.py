@@ -3,14 +3,14 @@
 #
 # **Minutes:** 75 · **Before:** lesson 08
 #
-# You know fifteen ways to cut, and can turn size, overlap, search and model besides. What do you turn first?
+# Fifteen ways to cut; size, overlap, search, model. What do you turn first?
 #
 # When you have done this lesson you will be able to
 #
-# - turn all knobs at once, and say which of them moves the result, and how sure that is;
+# - turn all knobs at once, and say which of them moves the result;
 # - choose the best of many without being fooled by luck;
 # - read a large scoreboard, and know which of its cells say nothing;
-# - choose for documents of your own, and show why.
+# - choose for documents of your own.
 
 # %% tags=["scaffold"]
 import json
@@ -34,7 +34,7 @@ from chunklab.models.weights import cache_folder
 # ## The flaw: one setting
 #
 # Lesson 08 found 10.8 points between recursive and semantic chunks, in one setting. Recursive against bounded semantic
-# chunks in four others, with 1,000 tokens a question. (`sweep` tries combinations, and keeps what it measured in a file.)
+# chunks in four others. (`sweep` tries combinations, and keeps what it measured in a file.)
 
 # %%
 # by: two ways to search, each within 1,000 tokens. recall_each: a number a question.
@@ -52,24 +52,23 @@ lines = {at: (gain.mean(), *bootstrap(gain)) for at, gain in (each["recursive"] 
 pd.DataFrame(lines, index=["recursive minus semantic", "low", "high"]).T.round(1)
 
 # %% [markdown]
-# One to five points, none of them sure. What a method gains in one setting is not the method's alone. So turn everything.
+# One to five points, none of them sure. What is gained in one setting is not the method's alone. So turn everything.
 #
 # ## Predict
 #
 # 1. Method (fixed, recursive, sentences), size (300, 600, 1,000), overlap (none, a fifth), search (by meaning; by words
-#    too). Which moves recall most, which least?
-# 2. You try all 36 settings on twelve questions, and take the best. What it promises, does it keep? Does it beat a run drawn
-#    blindly? A plain one?
-# 3. Headings for a handbook, functions for code, meaning for a meeting without a mark: which of the three beats recursive
-#    chunks there?
+#    too): which moves recall most?
+# 2. You try all 36 settings on twelve questions, and take the best. Does it keep what it promises? Does it beat a run drawn
+#    blindly?
+# 3. Headings for a handbook, functions for code, meaning for a meeting: which of the three beats recursive chunks there?
 # 4. MiniLM, a small transformer, for our table of word vectors: how many points? And where words are searched too?
 #
 # ## Build it
 #
 # ### All knobs at once
 #
-# Turn one knob, and you see what it does *there*. A **grid** has every combination: the same runs show each knob in all
-# settings of the others.
+# Turn one knob, and you see what it does *there*. A **grid** has every combination, and shows each knob in all settings of
+# the others.
 
 # %%
 classes = {"fixed": cl.FixedSizeChunker, "recursive": RecursiveChunker, "sentence": SentenceChunker}
@@ -81,8 +80,8 @@ runs[[*knobs, "recall"]].sort_values("recall").round(1).iloc[[0, 1, 2, -3, -2, -
 # %% [markdown]
 # ### What moves it?
 #
-# The 36 means vary. Put in place of each the mean of its group, say of all runs with 300 characters: how much of the
-# variance is left? That share is *explained* by the size (eta squared, of the analysis of variance).
+# The 36 means vary. Put in place of each the mean of its group, say of all runs with 300 characters: how much variance is
+# left? That share is *explained* by the size (eta squared).
 
 # %% tags=["same-as:chunklab.choosing.explained"]
 def explained(values, knob):
@@ -103,15 +102,14 @@ for knob in knobs:
 print(f"question {recall.mean(axis=0).var() / recall.var():.0%}, run {recall.mean(axis=1).var() / recall.var():.1%}")
 
 # %% [markdown]
-# Search, 79 % (your first guess). What people argue about shares the rest; which is least cannot be told. (Shares are never
-# below 0, so chance gives each a few percent; and they belong to the values tried.) The last line: *which question* is
-# asked explains 55 %, which run 2.4 %; in the rest, a run gains on some questions what it loses on others. Pairing removes
-# the 55 %.
+# Search, 79 % (your first guess). What people argue about shares the rest. (Shares are never below 0: chance gives each a few
+# percent. And they belong to the values tried.) The last line: *which question* is asked explains 55 %, which run 2.4 %; in
+# the rest, runs gain here what they lose there. Pairing removes the 55 %.
 #
 # ### The best of many
 #
-# The best of 36 is best by luck, too. Choose on some questions, and see on all others what it is worth, a thousand times.
-# Beside it any run, on average, and a plain one: recursive, 600, no overlap, both.
+# The best of 36 is best by luck, too. Choose on some questions, see on all others what it is worth, a thousand times. Beside
+# it any run, on average, and a plain one: recursive, 600, no overlap, both.
 
 # %%
 plain = runs.query("chunker == 'recursive' and size == 600 and overlap == 0 and strategy == 'both'").index[0]
@@ -126,14 +124,13 @@ for count in (12, 25, 50, 110):
 pd.DataFrame(lines, index=["promised", "kept", "any run", "plain"]).T.round(1).rename_axis("questions to choose by")
 
 # %% [markdown]
-# Twelve questions promise 72.6 and keep 57.2 (your second guess): more than any run has on average, 51.1, less than the
-# plain one, which we knew to be good. With 110, choosing gains a point on it, and still promises too much. So one half of
-# the questions chooses, the other reports; `halves` deals them out.
+# Twelve questions promise 72.6 and keep 57.2 (your second guess): more than the average run, less than the plain one, which
+# we knew to be good. With 110 choosing gains a point on it, and still promises too much. So one half of the questions
+# chooses, the other reports; `halves` deals them out.
 #
 # ## Check it against the library
 #
-# The package's `variance_explained`; SciPy's F, the variance between groups over that within: the same share, said
-# otherwise; and one run of the sweep by hand.
+# SciPy's F, variance between groups over variance within, says the same share otherwise. And one run by hand.
 
 # %%
 shares = cl.variance_explained(runs, knobs)
@@ -148,7 +145,7 @@ print("sweep:", np.allclose(100 * row.scores["recall"], recall[plain]))
 # %% [markdown]
 # ## See it
 #
-# The shares; "together" is what no knob does alone. Then code, as two methods cut it, with a gold answer outlined.
+# The shares; "together": what no knob does alone. Then code, as two methods cut it.
 
 # %%
 display(cl.plot_scores(shares, "share"))
@@ -176,9 +173,9 @@ pd.DataFrame(lines, new["size"].astype(str) + " " + new["strategy"], ["static", 
 #
 # ### Every method of the course
 #
-# In sizes that give about 440 characters on average. (A chunk over the budget is never read.) What stands out in the
-# tables? Do not believe it yet: after them comes what holds. Each knob over all settings of the others; each row minus
-# plain recursive chunks; and of the 13 other cuts, by document and by kind, how many intervals lie above 0.
+# About 440 characters on average. (A chunk over the budget is never read.) What stands out in the tables? Do not believe it
+# yet: after them comes what holds. Each knob over all settings of the others; each row minus plain recursive chunks; and of
+# the 13 other cuts, by document and by kind, how many intervals lie above 0.
 
 # %%
 class Code:
@@ -235,16 +232,14 @@ own = zip(("heading", "code", "semantic", "paragraph"), ("staff_handbook.md", "t
 pd.concat([above, cells.loc[[(f"{name} minus recursive", where) for name, where in own]]]).round(1)
 
 # %% [markdown]
-# *Cuts.* None is shown to be better than recursive chunks; most are worse. What is better searches the same chunks in
-# another way.
+# *Cuts.* None is shown to be better than recursive; most are worse. What is better searches the same chunks otherwise.
 #
-# *By document and kind.* One cell of 234 lies above 0, overlap in the meeting. If all cuts were equal, some six would
-# (roughly: cells share questions), so it proves little. The 47 below are too many for that. One reason: a meeting without
-# blank lines is one "paragraph", which fits no budget. None of the three is shown to beat recursive chunks there (your
-# third guess): 20 to 26 questions show large gains only.
+# *By document and kind.* One cell of 234 lies above 0, overlap in the meeting. Were all cuts equal, some six would (roughly:
+# cells share questions), so it proves little. The 46 below are too many for that. One reason: a meeting without blank lines
+# is one "paragraph", which fits no budget. None of the three is shown to beat recursive chunks there (your third guess):
+# 20 to 26 questions show large gains only.
 #
-# Recall sees whether the answer came back, not whether a reader understands it. Whole functions and headings may be worth
-# having for that.
+# Recall does not see whether a reader understands. Whole functions and headings may be worth having for that.
 #
 # ### Other documents
 #
@@ -259,12 +254,12 @@ wanted = ["published: cluster 200", "cluster 200", "semantic 250 to 600", "recur
 pd.DataFrame({name: lines[name] for name in wanted}, index=lines["chunker"]).T[["size", "recall", "IoU"]]
 
 # %% [markdown]
-# The same there: words add ten points to the same chunks; semantic ones of that size find no more than recursive.
-# Clusters are longer: more recall, less IoU.
+# The same there: words add ten points; semantic chunks of that size find no more. Clusters are longer: more recall, less
+# IoU.
 #
 # ### A language model
 #
-# Lesson 05's three texts and 38 questions; and what each way asks for a million characters.
+# Lesson 05's texts and 38 questions; what each way asks for a million characters.
 
 # %%
 class WithContext:
@@ -288,13 +283,12 @@ bill = bill.round(-2).astype(int).assign(size=[few.rows[name].sizes.mean().round
 bill.assign(minus_recursive=few.differences([(name, "recursive") for name in names]).iloc[:, 0].to_numpy())
 
 # %% [markdown]
-# None is shown to beat recursive chunks (458 characters); lumber's are worse, and twice as long. Not in the table: lesson
-# 05's piles, two calls a statement. A larger model may do better. Search by all three first: it asks for nothing, and
-# gained 14.7 points above.
+# None is shown to beat recursive chunks; lumber's are worse, and longer. Not measured: lesson 05's piles, two calls a
+# statement. A larger model may do better. Search by all three first: it asks for nothing, and gained 14.7 points above.
 #
 # ## The guide
 #
-# For recall at 1,000 tokens, with our models and questions; chosen on all of them, so expect less than it promises.
+# For recall at 1,000 tokens, our models and questions; chosen on all: expect less.
 #
 # | ask | then | see |
 # | --- | --- | --- |
@@ -313,7 +307,7 @@ bill.assign(minus_recursive=few.differences([(name, "recursive") for name in nam
 # ## Your own documents
 #
 # `recommend` reads files, has questions written, sweeps on one half of them, and holds the best against the default on the
-# other. Five formats, and the course's questions about them, as a person would put them into the file beside the report:
+# other. Five formats, and the course's questions, as a person would put them into the file beside the report:
 
 # %%
 files = ["tidewright_manual.md", "staff_handbook.docx", "throat_survey.pdf", "tideclock.py", "leaflet.txt"]
@@ -330,9 +324,9 @@ Path(folder, "report.questions.jsonl").write_text("\n".join(lines), encoding="ut
 cl.recommend(paths, questions=0, output=folder / "report.html")
 
 # %% [markdown]
-# Headings, where our guide says recursive? The 13.3 points are of cut, size and search together, on half of 118 questions;
-# `report.html` has all rows, with figures. Without a key and such a file a small model asks. If too few of its questions
-# can be used, sentences of the text stand in as queries, and the default stays.
+# Headings, where our guide says recursive? The 13.3 points are of cut, size and search together; `report.html` has all rows.
+# Without a key and such a file a small model asks. If too few of its questions can be used, sentences of the text stand in,
+# and the default stays.
 #
 # ## Break it
 #
@@ -348,13 +342,13 @@ per_second, million = 100, len(chunks) / len(corpus) * 1e6
 print(f"{million:,.0f} chunks, {million / per_second / 86400:.0f} days")
 
 # %% [markdown]
-# More documents, more rivals: recall falls, and what was chosen here must be measured again. And somebody has to cut and
-# embed for days, on machines that fail. Lesson 10.
+# More documents, more rivals: recall falls; measure again. And somebody has to cut and embed for days, on machines that fail.
+# Lesson 10.
 #
 # ## Exercises
 #
-# **9.1 Recall.** Four runs: 300 characters without overlap 50, with overlap 52; 600 without 60, with 62. Which share of
-# the variance does the size explain? Write the sum; 0 to 1.
+# **9.1 Recall.** Four runs: 300 characters without overlap 50, with 52; 600 without 60, with 62. Which share of the variance
+# does the size explain? Write the sum; 0 to 1.
 #
 # <details><summary>Hint</summary>
 #
@@ -402,7 +396,7 @@ with check("9.2 Apply"):
 # %% [markdown]
 # **9.3 Match the library exactly.** Write `f_value`: from values and a knob, SciPy's F: the variance between groups over
 # the variance within them. Between: squared distances of the group means from the mean, each as often as its group has
-# values, over groups minus 1. Within: squared distances of the values from their group's mean, over values minus groups.
+# values, over groups minus 1. Within: those of the values from their group's mean, over values minus groups.
 #
 # <details><summary>Hint</summary>
 #
@@ -431,11 +425,10 @@ with check("9.3 Match the library exactly"):
 # %% [markdown]
 # ## Key points
 #
-# - A gain is one of a setting. Turn the knobs together, and ask what each explains, with its interval.
+# - Turn the knobs together, and ask what each explains, with its interval.
 # - How you search moved more than how you cut.
 # - The best of many promises too much, on a dozen questions far too much. One half chooses, the other reports.
 # - A large table has winners by chance: count how many you would expect.
-# - Tokens, calls and the reader count too.
 #
 # ## Quiz
 #
