@@ -133,7 +133,6 @@ def _sweep(made: Any) -> list[str]:
     again = frame["embedder"].nunique() > 1
     frame.index = [f"{n}, {e}" for n, e in zip(names, frame["embedder"], strict=True)] if again else names
     frame = frame.sort_values(["recall", "precision"], ascending=False, kind="stable")
-    drawn = frame[frame["strategy"] == "meaning"] if made.with_known_items else frame
     by_meaning = made.frame[(made.frame["strategy"] == "meaning")].drop_duplicates(["chunker", "chunk_size"])
     lines = [
         [name, *(_share(row, m) for m in METRICS), f"{row['chunks']:,.0f}", f"{row['tokens']:,.0f}"]
@@ -144,12 +143,12 @@ def _sweep(made: Any) -> list[str]:
         "<h2>The sweep</h2>",
         f"<p>Every method and size, measured on {asked} {made.what}"
         + (", the half that chose.</p>" if made.halved else ".</p>"),
-        "<p>With known-item queries, a search by words too is no candidate: their words are those of the text.</p>"
+        "<p>With known-item queries, a search by words too is not tried: their words are those of the text.</p>"
         if made.with_known_items
         else "",
-        _picture(plot_scores(drawn.head(_DRAWN))),
+        _picture(plot_scores(frame.head(_DRAWN))),
         _picture(plot_sweep(by_meaning, "chunk_size", "recall", "chunker")),
-        f"<p>First the best {min(_DRAWN, len(drawn))} runs; then recall over the size, in a search by meaning.</p>",
+        f"<p>First the best {min(_DRAWN, len(frame))} runs; then recall over the size, in a search by meaning.</p>",
         _what_moved(made),
         _table(["method", "recall %", "precision %", "IoU %", "chunks", "tokens read"], lines, 5),
     ]
@@ -160,7 +159,7 @@ def _what_moved(made: Any) -> str:
     words = {"chunker": "the method", "chunk_size": "the size", "strategy": "the search", REST: "what they do together"}
     frame = made.frame[made.frame["embedder"] == made.frame["embedder"].iloc[0]]
     try:
-        shares = variance_explained(frame, [name for name in words if name != REST])
+        shares = variance_explained(frame, [name for name in words if name != REST and frame[name].nunique() > 1])
     except ValueError:  # all runs alike, or one method alone
         return ""
     ends = shares.round().astype(int).itertuples()

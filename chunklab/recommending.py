@@ -41,7 +41,7 @@ from chunklab.own_documents import MARK, OwnDocuments, read_documents
 from chunklab.queries import is_number, model_name
 from chunklab.retrieval import ChunkIndex
 from chunklab.rows import Difference, Row, shown_gain
-from chunklab.sweeping import sweep
+from chunklab.sweeping import Strategies, sweep
 from chunklab.testset import QuestionSet, _write_whole, make_testset, places_of, read_questions
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def by_words_too(chunks: list[Chunk], embeddings: Embeddings) -> Hybrid:
     return Hybrid(ChunkIndex(chunks, embeddings))
 
 
-STRATEGIES: dict[str, Callable[[list[Chunk], Embeddings], Any]] = {"meaning": ChunkIndex, "words too": by_words_too}
+STRATEGIES: Strategies = {"meaning": ChunkIndex, "words too": by_words_too}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -286,13 +286,16 @@ def recommend(
     halved = len(measured) >= HALVED
     tuning, reporting = halves(measured.questions) if halved else (measured.questions, measured.questions)
     chunkers = _chunkers(own)
-    frame = _swept(chunkers, embeddings, better, own.texts, tuning, max_tokens, beside["sweep"])
+    # Known-item queries hold the words of their answer: a search by words would find each.
+    strategies = {"meaning": ChunkIndex} if stands_in else STRATEGIES
+    frame = _swept(chunkers, strategies, embeddings, better, own.texts, tuning, max_tokens, beside["sweep"])
 
     model = better or embeddings
-    ranked = _ranked(frame, model, stands_in)
+    ranked = _ranked(frame, model)
     default = DEFAULT  # also where it is not among the finalists
     names = [ranked[0], ranked[1] if ranked[0] == default else default]
-    names += [run for run in ranked[1:2] if run not in names]
+    # Beside the next best, the default's cut in the same size and search: how much of a gain is the cut's?
+    names += [run for run in (*ranked[1:2], ("recursive", *ranked[0][1:])) if run not in names]
     made = {run: _made(chunkers, run, model) for run in [*names, default]}
     board = _reported(made, model, own.texts, reporting, max_tokens)
     differences = [board.compare(_shown(names[0]), _shown(name)) for name in names[1:]]
@@ -416,6 +419,7 @@ def _has_headings(text: str) -> bool:
 
 def _swept(
     chunkers: dict,
+    strategies: Strategies,
     embeddings: Any,
     better: Any,
     texts: dict,
@@ -432,21 +436,16 @@ def _swept(
             texts,
             tuning,
             _HITS,
-            STRATEGIES,
+            strategies,
             better=better,
             max_tokens=max_tokens,
             path=path,
         )
 
 
-def _ranked(frame: pd.DataFrame, model: Embeddings, stands_in: bool) -> list[tuple[str, int, str]]:
-    """The runs of a model, best first: by recall, then by precision, which favours less text.
-
-    Known-item queries hold the words of their answer, so that with them a search by words too is left out.
-    """
+def _ranked(frame: pd.DataFrame, model: Embeddings) -> list[tuple[str, int, str]]:
+    """The runs of a model, best first: by recall, then by precision, which favours less text."""
     rows = frame[frame["embedder"] == model_name(model)]
-    if stands_in:
-        rows = rows[rows["strategy"] == "meaning"]
     rows = rows[~rows.duplicated(["chunker", "chunk_size", "strategy"], keep="last")]
     rows = rows.sort_values(["recall", "precision"], ascending=False, kind="stable")
     return [(r.chunker, int(r.chunk_size), r.strategy) for r in rows.itertuples()]

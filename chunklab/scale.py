@@ -3,7 +3,7 @@
 For whoever has more documents than an afternoon. The work streams through Ray Data (Moritz et al.: "Ray: A Distributed
 Framework for Emerging AI Applications", 2018): tasks read, parse and cut some files at a time; actors, which load the
 embedding model once, take what they give, and write it as Parquet. Nobody holds the corpus: memory is bounded by what
-is under way, some megabytes of documents a core (or one document, where that is larger). What a lost worker had under way
+is under way, some megabytes of documents a core (or one document, where that is larger). What a lost worker was doing
 is done again, and what it had written stands. Files are known by their content: a second run does what is new or
 changed, and forgets what is gone. Cost: ten seconds to start, then close to the time of one process divided by the
 cores. It pays from some ten megabytes on with a quick model, sooner with a slow one.
@@ -228,7 +228,7 @@ def _settle(folder: Path, recipe: str, now: dict[str, str]) -> None:
     for path in result.glob("part-*.parquet"):
         if path.name not in stays:
             path.unlink()
-    shutil.rmtree(folder / _UNFINISHED)
+    shutil.rmtree(folder / _UNFINISHED, ignore_errors=True)
 
 
 # What is asked for.
@@ -296,10 +296,11 @@ def _done(
     ray = _ray()
     with _running(ray), _quietly(ray):
         cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
-        actors = ray.data.ActorPoolStrategy(size=cores)
+        groups = list(_groups(files, known, cores))
+        actors = ray.data.ActorPoolStrategy(size=min(cores, len(groups)))
         writer = {"embeddings": embeddings, "folder": os.path.abspath(folder), "recipe": recipe}
         stream = (
-            ray.data.from_arrow(list(_groups(files, known, cores)))
+            ray.data.from_arrow(groups)
             .map_batches(partial(_cut, chunker=chunker), batch_format="pyarrow", num_cpus=_READING)
             .map_batches(
                 _Writer, fn_constructor_kwargs=writer, batch_format="pyarrow", num_cpus=_EMBEDDING, compute=actors
@@ -480,14 +481,12 @@ def _running(ray: Any) -> Iterator[None]:
 @contextmanager
 def _quietly(ray: Any) -> Iterator[None]:
     """Ray Data without its bars and plans, which would stand in a notebook; errors are still raised."""
-    context = ray.data.DataContext.get_current().copy()
-    context.enable_progress_bars = False
-    context.print_on_execution_start = False
-    log = logging.getLogger("ray.data")
-    level = log.level
+    context, log = ray.data.DataContext.get_current(), logging.getLogger("ray.data")
+    before = context.enable_progress_bars, context.print_on_execution_start, log.level
+    context.enable_progress_bars = context.print_on_execution_start = False
     log.setLevel(logging.CRITICAL)
     try:
-        with ray.data.DataContext.current(context):
-            yield
+        yield
     finally:
+        context.enable_progress_bars, context.print_on_execution_start, level = before
         log.setLevel(level)

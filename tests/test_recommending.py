@@ -163,6 +163,18 @@ def test_a_few_questions_are_shown_but_never_mixed_with_known_items(folder):
     assert "Questions that there are, too few to measure with" in result.html()
 
 
+def test_known_items_find_finalists_for_a_better_model_too(folder):
+    result = made(folder, questions=0, better=Words())
+    assert result.with_known_items and set(result.frame["strategy"]) == {"meaning"}
+    assert result.name == "recursive 1000 by meaning" and (result.frame["embedder"] == "words").sum() == 5
+
+
+def test_the_best_is_held_against_plain_chunks_in_its_own_size_and_search(folder):
+    result = made(folder)
+    cut, _, rest = result.best.partition(" ")
+    assert cut == "recursive" or f"recursive {rest}" in {d.other for d in result.differences}
+
+
 def test_without_a_key_a_model_that_does_not_answer_is_no_end(folder, monkeypatch):
     monkeypatch.setattr("chunklab.models.llm.chat", lambda **_: FakeLLM(faults={1: RuntimeError("no weights")}))
     result = recommend(folder, max_tokens=SMALL, output="report.html")

@@ -1,0 +1,159 @@
+"""100 MB of text to chunks and vectors: `python tests/benchmarks/scale.py` (add --smoke for a quick look).
+
+The course corpus and the public data, over and over, each copy with a line of its own at its head, as files; cut by
+`RecursiveChunker(500)`, embedded with the static model and written as Parquet: by one process with one thread on one
+core, and by `chunk_corpus` on all cores, each in a process of its own. Both do the same work with the same functions.
+Memory is what all processes of the run hold, those of Ray included, each page they share counted once (the sum of their
+proportional set sizes), looked at five times a second; it is 0 where the system does not say.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from chunklab import RecursiveChunker, chunk_corpus, embeddings, load_benchmark, load_corpus, load_novel, scale
+
+
+def write_files(folder: Path, megabytes: float) -> int:
+    """So many megabytes of text files, no two of them alike; gives how many characters they hold."""
+    texts = load_corpus()
+    try:
+        texts |= load_benchmark()[0] | {"novel": load_novel()}
+    except (FileNotFoundError, OSError, RuntimeError):
+        pass
+    size, characters, copy = 0, 0, 0
+    while size < megabytes * 1e6:
+        place = folder / f"copy {copy}"
+        place.mkdir()
+        for name, text in texts.items():
+            text = f"Copy {copy} of {name}.\n\n{text}"
+            size += (place / f"{Path(name).stem}.txt").write_bytes(text.encode())
+            characters += len(text)
+            if size >= megabytes * 1e6:
+                break
+        copy += 1
+    return characters
+
+
+def one_process(folder: Path, output: Path) -> int:
+    """The same work without Ray, on one core and in one thread; gives the number of chunks."""
+    import pyarrow as pa
+
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    pa.set_cpu_count(1)
+    output.mkdir()
+    chunker, count = RecursiveChunker(500), 0
+    write = scale._Writer(embeddings("static"), str(output), "recipe")
+    for group in scale._groups(scale._listed(folder, output, []), {}, 1):
+        documents = scale._cut(group, chunker)
+        write(documents)
+        count += sum(map(len, documents["chunks"].to_pylist()))
+    return count
+
+
+def all_cores(folder: Path, output: Path) -> int:
+    """`chunk_corpus`; gives the number of chunks."""
+    return chunk_corpus(folder, RecursiveChunker(500), embeddings("static"), output).chunks
+
+
+def measure(way: str, folder: str, output: str) -> None:
+    """One way, and what it took, as JSON; that of `chunk_corpus` also where Ray was running before."""
+    import ray
+
+    embeddings("static").embed_query("the model is loaded")
+    ways = {"one": one_process, "all": all_cores}
+    begin = time.perf_counter()
+    if way == "all":
+        scale.start_ray()
+    started = time.perf_counter()
+    chunks = ways[way](Path(folder), Path(output))
+    print(
+        json.dumps({"start": started - begin, "seconds": time.perf_counter() - started, "chunks": chunks}), flush=True
+    )
+    ray.shutdown()
+
+
+def run(way: str, folder: Path, output: Path) -> dict[str, float]:
+    """What one way took, in seconds, and the most that its processes held, in MB."""
+    here = str(Path(__file__).parent)
+    code = f"import sys; sys.path.insert(0, {here!r}); import scale; scale.measure(*sys.argv[1:])"
+    command = [sys.executable, "-c", code, way, str(folder), str(output)]
+    peak, over = [0], threading.Event()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8") as process:
+
+        def watch() -> None:
+            while not over.wait(0.2):
+                peak[0] = max(peak[0], held(process.pid))
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        printed = process.stdout.read()
+        over.set()
+        watcher.join()
+    if process.returncode:
+        raise RuntimeError(f"the run failed: {way}")
+    return json.loads(printed.splitlines()[-1]) | {"MB": peak[0]}
+
+
+def held(root: int) -> int:
+    """What a process and all that it started, and these, hold, in MB: the sum of their proportional set sizes."""
+    parents, total = {}, 0
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(place.name)] = int((place / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            continue
+    ours, size = {root}, 0
+    while len(ours) > size:
+        size = len(ours)
+        ours |= {pid for pid, parent in parents.items() if parent in ours}
+    for pid in ours:
+        try:
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8")
+            total += int(rollup.split("\nPss:")[1].split()[0])
+        except (OSError, IndexError, ValueError):
+            continue
+    return total // 1024
+
+
+def main(arguments: list[str] | None = None) -> list[tuple[str, float]]:
+    """Print the table; gives (name, figure) of every row, for the smoke test."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--smoke", action="store_true", help="a megabyte: does it run at all")
+    parser.add_argument("--megabytes", type=float, default=100, help="how much text (100)")
+    options = parser.parse_args(arguments)
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary, "files")
+        folder.mkdir()
+        characters = write_files(folder, 1 if options.smoke else options.megabytes)
+        one, everything = (run(way, folder, Path(temporary, way)) for way in ("one", "all"))
+        if one["chunks"] != everything["chunks"]:
+            raise RuntimeError(f"{one['chunks']} chunks of one process, {everything['chunks']} of all")
+    results = [
+        ("chunks", one["chunks"]),
+        ("one process: seconds", one["seconds"]),
+        ("one process: MB at the peak", one["MB"]),
+        ("seconds to start Ray", everything["start"]),
+        ("Ray: seconds", everything["seconds"]),
+        ("Ray: MB at the peak, all processes", everything["MB"]),
+        ("throughput, Ray / one process", one["seconds"] / everything["seconds"]),
+        ("the same, starting Ray included", one["seconds"] / (everything["start"] + everything["seconds"])),
+    ]
+    print(f"| {characters / 1e6:,.0f} million characters, WordLlama | |\n| --- | --- |")
+    for name, value in results:
+        print(f"| {name} | {value:,.3g} |" if value < 100 else f"| {name} | {value:,.0f} |")
+    return results
+
+
+if __name__ == "__main__":
+    main()
