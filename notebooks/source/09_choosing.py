@@ -325,7 +325,7 @@ Path(folder, "report.questions.jsonl").write_text("\n".join(lines), encoding="ut
 cl.recommend(paths, questions=0, output=folder / "report.html")
 
 # %% [markdown]
-# Headings, where our guide says recursive? The 13.3 points are of cut, size and search together; of the cut alone, less, and
+# Headings, where our guide says recursive? 13.3 points are of cut, size and search together; of the cut alone 6.1,
 # unsure. `report.html` has all rows. Without a key and such a file a small model asks. If too few of its questions can be
 # used, sentences of the text stand in, and the default stays.
 #
