@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from types import BuiltinFunctionType, CodeType, FunctionType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -267,13 +267,16 @@ def _described(value: Any, above: list[Any]) -> str:
         return _described([value.pattern, value.flags], above)
     if isinstance(value, partial):
         return _described([value.func, value.args, value.keywords], above)
+    if isinstance(value, MethodType):
+        return _described([value.__func__, value.__self__], above)
     if isinstance(value, (FunctionType, type, BuiltinFunctionType)):
         return f"{value.__module__}.{value.__qualname__} {_own_code(value, above)}"
     if isinstance(value, Embeddings):
         key = getattr(value, "key", None)
         return f"{name} {key if isinstance(key, str) else model_name(value)}"
     kind = _own_code(type(value), above)
-    inside = vars(value) if hasattr(value, "__dict__") else {}
+    slots = [slot for slot in getattr(type(value), "__slots__", ()) if hasattr(value, slot)]
+    inside = {slot: getattr(value, slot) for slot in slots} | getattr(value, "__dict__", {})
     if not kind and not name.startswith("chunklab."):  # of a library: clients, locks and keys are in there, too
         inside = {key: one for key, one in inside.items() if isinstance(one, (bool, int, float, str)) and key[0] != "_"}
     return f"{name} {kind} {_described(inside, above)}"

@@ -59,6 +59,7 @@ HASHED_HERE = 500_000_000
 
 _STORE_BYTES = 500_000_000  # of Ray's shared memory on a laptop, where it would take a third of all there is
 _READING, _EMBEDDING = 0.25, 0.75  # of a core. Each core has one of both, and works on whichever has something to do.
+_DEATHS = 3  # of workers, until what they were at is taken to be the reason; Ray alone would go on for ever
 _UNFINISHED = "unfinished"
 _SECONDS = ("reading", "cutting", "embedding", "writing")
 _FILES = pa.schema(
@@ -114,9 +115,10 @@ def chunk_corpus(
 ) -> CorpusRun:
     """Read, cut and embed files on all cores, or on a cluster, and write the chunks as Parquet.
 
-    The chunks are those that one process would give, ids included. On a cluster (`ray.init("ray://…")` before the call,
-    or its address in RAY_ADDRESS) all machines must have chunklab, and see the files and the output under the same
-    paths. Otherwise Ray runs on this machine, and where it was not running before, it is ended after the call.
+    The chunks are those that one process would give, ids included. On a cluster (`ray.init(address="auto")` on one of
+    its machines before the call, or its address in RAY_ADDRESS) all machines must have chunklab, and see the files and
+    the output under the same paths. Otherwise Ray runs on this machine, and is ended after the call if it was started
+    for it.
 
     A run that was ended half-way is gone on with by the next. While one goes on, the result of the one before stands.
 
@@ -172,8 +174,8 @@ def _run(
     began: float,
 ) -> CorpusRun:
     """All of a run, once it is clear that it can be."""
-    for path in [*(folder / CHUNKS).glob("*.tmp"), *(folder / _UNFINISHED).glob("*.tmp")]:
-        path.unlink(missing_ok=True)  # of a worker that was killed
+    for path in [*(folder / CHUNKS).glob("*.tmp"), *(folder / _UNFINISHED).glob("*.t??")]:
+        path.unlink(missing_ok=True)  # of workers that were killed
     before = parts_in(folder / CHUNKS)
     known: dict[str, set[str]] = {}
     for part in (*before, *parts_in(folder / _UNFINISHED)):
@@ -299,9 +301,10 @@ def _done(
         groups = list(_groups(files, known, cores))
         actors = ray.data.ActorPoolStrategy(size=min(cores, len(groups)))
         writer = {"embeddings": embeddings, "folder": os.path.abspath(folder), "recipe": recipe}
+        cut = partial(_cut, chunker=chunker, folder=Path(os.path.abspath(folder)))
         stream = (
             ray.data.from_arrow(groups)
-            .map_batches(partial(_cut, chunker=chunker), batch_format="pyarrow", num_cpus=_READING)
+            .map_batches(cut, batch_format="pyarrow", num_cpus=_READING)
             .map_batches(
                 _Writer, fn_constructor_kwargs=writer, batch_format="pyarrow", num_cpus=_EMBEDDING, compute=actors
             )
@@ -332,30 +335,64 @@ def _groups(files: list[_File], known: dict[str, set[str]], cores: int) -> Itera
     yield pa.Table.from_pylist(group, _FILES)
 
 
-def _cut(files: pa.Table, chunker: Chunker) -> pa.Table:
+def _cut(files: pa.Table, chunker: Chunker, folder: Path) -> pa.Table:
     """Read and cut files; gives a row a document, with its chunks in it or with the error."""
     rows, chunks = [], []
-    for file in files.to_pylist():
-        times = [time.perf_counter()]
-        path, base = (Path(os.fsdecode(file[name])) if file[name] else None for name in ("file", "base"))
-        sha, error, found_chunks = None, None, chunk_rows([])
-        try:
-            # First its checksum, then the document: should the file change in between, the next run does it again.
-            sha = _sha(path)
-            if sha is None or sha not in file["known"]:
-                document = read_document(path.relative_to(base) if base else path, base=base)
-                times.append(time.perf_counter())
-                found_chunks = chunk_rows(chunker.chunk(document.text, file["document"]))
-        except Exception as problem:  # one document must not cost what the others give
-            said = str(problem).partition(f"{path.name} ")[2] if isinstance(problem, OSError) else ""
-            error = _text_of(said or f"{type(problem).__name__}: {problem}")
-        times += [time.perf_counter()] * (3 - len(times))
-        chunks.append(found_chunks)
-        rows.append([file["document"], file["path"], sha, error, times[1] - times[0], times[2] - times[1]])
+    with _Tries(folder, files["document"].to_pylist(), "cut") as tries:
+        for place, file in enumerate(files.to_pylist()):
+            tries.begin(place)
+            row, found_chunks = _cut_one(file, chunker, tries.deaths[place])
+            rows.append(row)
+            chunks.append(found_chunks)
     columns = [pa.array(column, kind) for column, (_, kind) in zip(zip(*rows, strict=True), _DONE, strict=True)]
     ends = np.cumsum([0, *map(len, chunks)])
     nested = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.concat_arrays(chunks))
     return pa.table([*columns, nested], names=[*(name for name, _ in _DONE), "chunks"])
+
+
+def _cut_one(file: dict[str, Any], chunker: Chunker, deaths: int) -> tuple[list[Any], pa.Array]:
+    """What was done with one file, and its chunks; `deaths` workers have died of it."""
+    times, chunks = [time.perf_counter()], chunk_rows([])
+    path, base = (Path(os.fsdecode(file[name])) if file[name] else None for name in ("file", "base"))
+    sha, error = None, None
+    try:
+        if deaths >= _DEATHS:
+            raise RuntimeError(f"{deaths} workers have died while they read or cut it")
+        # First its checksum, then the document: should the file change in between, the next run does it again.
+        sha = _sha(path)
+        if sha is None or sha not in file["known"]:
+            document = read_document(path.relative_to(base) if base else path, base=base)
+            times.append(time.perf_counter())
+            chunks = chunk_rows(chunker.chunk(document.text, file["document"]))
+    except Exception as problem:  # one document must not cost what the others give
+        said = str(problem).partition(f"{path.name} ")[2] if isinstance(problem, OSError) else ""
+        error = (said or f"{type(problem).__name__}: {problem}").encode("utf-8", "replace").decode()
+    times += [time.perf_counter()] * (3 - len(times))
+    return [file["document"], file["path"], sha, error, times[1] - times[0], times[2] - times[1]], chunks
+
+
+class _Tries:
+    """At which document of a group workers have died: a file that outlives them says how far each came."""
+
+    def __init__(self, folder: Path, documents: list[str], work: str) -> None:
+        name = hashlib.sha256("\0".join([work, *documents]).encode()).hexdigest()[:32]
+        self._path = folder / f"{name}.try"
+        begun = list(map(int, self._path.read_text().split())) if self._path.exists() else []
+        # Each came from the first document up to the one before the next began again at the first.
+        ended = [place for place, after in zip(begun, [*begun, 0][1:], strict=True) if after == 0]
+        self.deaths = Counter(ended)
+
+    def __enter__(self) -> _Tries:
+        self._file = self._path.open("a", buffering=1)
+        return self
+
+    def __exit__(self, *problem: Any) -> None:
+        self._file.close()
+        self._path.unlink(missing_ok=True)
+
+    def begin(self, place: int) -> None:
+        """Note that a document is begun, before it is."""
+        self._file.write(f"{place}\n")
 
 
 class _Writer:
@@ -367,27 +404,29 @@ class _Writer:
         self.embeddings, self.folder, self.recipe = embeddings, Path(folder), recipe
 
     def __call__(self, documents: pa.Table) -> pa.Table:
-        began = time.perf_counter()
-        rows = pa.compute.list_flatten(documents["chunks"]).combine_chunks()
-        vectors = None if self.embeddings is None else _vectors(self.embeddings, rows.field("text").to_pylist())
-        embedded = time.perf_counter()
+        with _Tries(self.folder, documents["document"].to_pylist(), "embed") as tries:
+            if tries.deaths[0] >= _DEATHS:
+                raise RuntimeError(
+                    f"{_DEATHS} workers have died while they embedded {documents['document'][0]} and more"
+                )
+            tries.begin(0)
+            began = time.perf_counter()
+            rows = pa.compute.list_flatten(documents["chunks"]).combine_chunks()
+            vectors = None if self.embeddings is None else _vectors(self.embeddings, rows.field("text").to_pylist())
+            embedded = time.perf_counter()
+            if len(rows):
+                self._write(documents, rows, vectors)
+            took = {"embedding": embedded - began, "writing": time.perf_counter() - embedded}
         done = documents.drop_columns("chunks")
-        if len(rows):
-            names, lengths = done["document"].to_pylist(), pa.compute.list_value_length(documents["chunks"]).to_pylist()
-            cut = {
-                name: sha
-                for name, sha, length in zip(names, done["sha256"].to_pylist(), lengths, strict=True)
-                if length
-            }
-            write_part(self.folder, rows, vectors, self.recipe, self._model(), cut)
-        # The time of the whole group stands in its first row.
-        rest = [0.0] * (len(done) - 1)
-        written = time.perf_counter()
-        done = done.append_column("embedding", pa.array([embedded - began, *rest]))
-        return done.append_column("writing", pa.array([written - embedded, *rest]))
+        for name, seconds in took.items():  # those of the whole group stand in its first row
+            done = done.append_column(name, pa.array([seconds, *[0.0] * (len(done) - 1)]))
+        return done
 
-    def _model(self) -> str | None:
-        return None if self.embeddings is None else model_name(self.embeddings)
+    def _write(self, documents: pa.Table, rows: pa.Array, vectors: np.ndarray | None) -> None:
+        with_chunks = documents.filter(pa.compute.greater(pa.compute.list_value_length(documents["chunks"]), 0))
+        cut = dict(zip(*(with_chunks[name].to_pylist() for name in ("document", "sha256")), strict=True))
+        model = None if self.embeddings is None else model_name(self.embeddings)
+        write_part(self.folder, rows, vectors, self.recipe, model, cut)
 
 
 def _vectors(embeddings: Embeddings, texts: list[str]) -> np.ndarray:
@@ -409,10 +448,6 @@ def _sha(path: Path) -> str | None:
     except (OSError, ValueError):
         pass  # read_document says what is wrong
     return None
-
-
-def _text_of(error: str) -> str:
-    return error.encode("utf-8", "replace").decode()
 
 
 # Ray.

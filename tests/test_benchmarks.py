@@ -40,6 +40,12 @@ def test_the_index_benchmark_runs(capsys):
     assert results["questions a second, one by one"] > 0 and "| seconds to index |" in capsys.readouterr().out
 
 
+def test_the_scale_benchmark_runs(capsys):
+    results = dict(load("scale").main(["--smoke"]))
+    assert len(results) == 9 and all(math.isfinite(value) and value >= 0 for value in results.values())
+    assert results["chunks"] > 100 and "| Ray: seconds |" in capsys.readouterr().out
+
+
 def test_the_best_pipeline_is_chosen_on_one_half_and_reported_on_the_other(capsys):
     tables = load("best").main(["--smoke"])
     tuned, held, *_ = tables.values()
@@ -53,7 +59,7 @@ def test_the_best_pipeline_is_chosen_on_one_half_and_reported_on_the_other(capsy
 
 
 @pytest.mark.parametrize(
-    "name", ["best", "headings", "index", "retrieval", "semantic", "sentences", "source_code", "speed"]
+    "name", ["best", "headings", "index", "retrieval", "scale", "semantic", "sentences", "source_code", "speed"]
 )
 def test_the_page_names_each_benchmark(name):
     assert f"tests/benchmarks/{name}.py" in (FOLDER / "README.md").read_text(encoding="utf-8")

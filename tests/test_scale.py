@@ -249,6 +249,40 @@ def test_killed_workers_lose_nothing_and_double_nothing(running, tmp_path):
     assert not list((tmp_path / "table").rglob("*.tmp")) and not run.errors
 
 
+class Deadly(RecursiveChunker):
+    """A chunker that never survives one word, as a fault in a library may kill the process."""
+
+    def spans(self, text):
+        if "poison" in text:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().spans(text)
+
+
+def test_a_document_that_kills_each_worker_is_an_error_like_others(running, tmp_path):
+    for name, text in {"a": "The bell.", "b": "There is poison in it.", "c": "Low water."}.items():
+        (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
+    run = chunk_corpus(tmp_path, Deadly(200), None, tmp_path / "table")
+    assert [chunk.document for chunk in read_chunks(tmp_path / "table")] == ["a.txt", "c.txt"] and run.new == 2
+    (row,) = pq.read_table(tmp_path / "table" / "errors.parquet").to_pylist()
+    assert row["document"] == "b.txt" and row["error"] == "RuntimeError: 3 workers have died while they read or cut it"
+
+
+def test_it_is_known_at_which_document_workers_died(tmp_path):
+    def tries():
+        return chunklab.scale._Tries(tmp_path, ["a", "b"], "cut")
+
+    assert not tries().deaths
+    (tmp_path / tries()._path.name).write_text("0\n1\n0\n0\n1\n", encoding="utf-8")
+    assert tries().deaths == {1: 2, 0: 1}
+    with tries() as one:
+        one.begin(0)
+        assert tries().deaths == {1: 2, 0: 2}
+    assert not list(tmp_path.iterdir())
+    (tmp_path / chunklab.scale._Tries(tmp_path, ["a"], "embed")._path.name).write_text("0\n0\n0\n", encoding="utf-8")
+    with pytest.raises(RuntimeError, match="3 workers have died while they embedded a and more"):
+        chunklab.scale._Writer(None, str(tmp_path), "now")(pa.table({"document": ["a"]}))
+
+
 def test_a_run_that_breaks_off_is_gone_on_with(running, tmp_path):
     folder, asked = tmp_path / "notes", tmp_path / "asked"
     folder.mkdir(), asked.mkdir()
