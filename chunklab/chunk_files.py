@@ -13,11 +13,13 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from glob import glob
+from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TextIO
 
 import chunklab
+from chunklab.documents import utf_8
 
 # What `chunk` calls a method; its class, and what that calls the size and the overlap.
 METHODS = {
@@ -152,6 +154,25 @@ def found(
             if os.path.abspath(file) not in seen:
                 seen.add(os.path.abspath(file))
                 yield file, base
+
+
+def document_ids(files: Iterable[tuple[Path, Path | None]]) -> list[str]:
+    """What to call the documents of files, as `found` gives these.
+
+    Returns:
+        One id a file: its path in the folder given, or the name of a file given, with "/"; where that is taken, its
+        whole path, and where that is taken too, a number behind it. Text that UTF-8 can hold, whatever bytes the file
+        system gave.
+
+    >>> document_ids([(Path("notes/a.txt"), Path("notes")), (Path("b/a.txt"), None)])
+    ['a.txt', 'b/a.txt']
+    """
+    ids: dict[str, None] = {}
+    for path, base in files:
+        short, whole = utf_8(path.relative_to(base).as_posix() if base else path.name), utf_8(path.as_posix())
+        numbered = (f"{whole}#{number}" for number in count(2))
+        ids[next(name for name in chain((short, whole), numbered) if name not in ids)] = None
+    return list(ids)
 
 
 def cut(

@@ -202,7 +202,7 @@ def _located(path: Any, base: Any) -> tuple[str, Path]:
         raise DocumentError(f"{given!r} is refused: a path holds no NUL")
     try:
         if base is None:
-            return _utf_8(Path(given).name or given), Path(given).resolve()
+            return utf_8(Path(given).name or given), Path(given).resolve()
         if os.sep == "/" and "\\" in given:
             raise DocumentError(f"{given!r} is refused: a path below a base holds no backslash")
         folder = Path(base).resolve()
@@ -217,10 +217,10 @@ def _located(path: Any, base: Any) -> tuple[str, Path]:
     if not inside:
         raise DocumentError(f"{given!r} is refused: it is outside {os.fspath(base)!r}")
     file = next(filter(os.path.exists, inside), inside[0])
-    return _utf_8(file.relative_to(folder).as_posix()), file
+    return utf_8(file.relative_to(folder).as_posix()), file
 
 
-def _utf_8(name: str) -> str:
+def utf_8(name: str) -> str:
     """A name that UTF-8 can hold, also where the file system's could not be decoded."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 

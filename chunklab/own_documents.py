@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chunklab.chunk_files import ENDINGS, Problem, found, report
+from chunklab.chunk_files import ENDINGS, Problem, document_ids, found, report
 from chunklab.documents import read_document
 from chunklab.hybrid import words_of
 
@@ -72,7 +72,7 @@ def read_documents(paths: Any, output: str | Path | None = None) -> OwnDocuments
         files = list(found(map(str, listed), None if output is None else Path(output), ENDINGS, unread))
     except Problem as problem:
         raise ValueError(f"paths: {problem}") from None
-    for path, base in files:
+    for (path, base), name in zip(files, document_ids(files), strict=True):
         try:
             if _is_report(path):
                 continue
@@ -81,9 +81,6 @@ def read_documents(paths: Any, output: str | Path | None = None) -> OwnDocuments
             said = str(error).partition(f"{path.name} ")[2] or f"{type(error).__name__}: {error}"
             report(f"{path}: {said}", unread)
             continue
-        # A name that cannot be decoded is no text that could be written down.
-        short = path.relative_to(base) if base else Path(path.name)
-        name = _decodable(short) if _decodable(short) not in texts else _decodable(path)
         if document.text.strip():
             texts[name], formats[name] = document.text, document.metadata["format"]
     if not texts:
@@ -91,10 +88,6 @@ def read_documents(paths: Any, output: str | Path | None = None) -> OwnDocuments
         raise ValueError(f"paths={paths!r:.80}: nothing there can be read{why}")
     doubled = _doubled(texts)
     return OwnDocuments({n: text for n, text in texts.items() if n not in doubled}, formats, unread, doubled)
-
-
-def _decodable(path: Path) -> str:
-    return path.as_posix().encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _is_report(path: Path) -> bool:

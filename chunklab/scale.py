@@ -30,7 +30,7 @@ import pyarrow as pa
 from langchain_core.embeddings import Embeddings
 
 from chunklab.chunk import Chunker, check_size, is_blank
-from chunklab.chunk_files import ENDINGS, Problem, found
+from chunklab.chunk_files import ENDINGS, Problem, document_ids, found
 from chunklab.chunk_table import (
     CHUNKS,
     ERROR,
@@ -45,7 +45,7 @@ from chunklab.chunk_table import (
     write_whole,
 )
 from chunklab.chunkers.distances import embed_in_blocks
-from chunklab.documents import MAX_BYTES, read_document
+from chunklab.documents import MAX_BYTES, read_document, utf_8
 from chunklab.models.vectors import check_model, unit
 from chunklab.queries import model_name
 
@@ -151,7 +151,7 @@ def chunk_corpus(
     _check(paths, chunker, embeddings, output)
     folder = Path(output)
     failures: list[str] = []
-    files = _listed(paths, folder, failures)
+    files = _listed(paths, failures)
     if not any(os.path.exists(file.path) for file in files):
         raise ValueError(f"paths={paths!r:.80}: no file there that can be read ({', '.join(ENDINGS)})")
     recipe = recipe_of(chunker, embeddings)
@@ -255,25 +255,15 @@ def _check(paths: Any, chunker: Any, embeddings: Any, output: Any) -> None:
             raise ValueError(f"{name}={value!r:.80}: cannot be sent to other processes ({error})") from None
 
 
-def _listed(paths: Any, output: Path, failures: list[str]) -> list[_File]:
+def _listed(paths: Any, failures: list[str]) -> list[_File]:
     """The files that are meant, each with the id of its document."""
     listed = [paths] if isinstance(paths, (str, Path)) else list(paths)
     try:
         places = list(found(map(str, listed), None, ENDINGS, failures))
     except Problem as problem:
         raise ValueError(f"paths: {problem}") from None
-    files: dict[str, _File] = {}
-    for path, base in places:
-        short, whole = (_text(p) for p in (path.relative_to(base) if base else path.name, path.as_posix()))
-        names = (short, whole, *(f"{whole}#{n}" for n in range(2, len(places) + 2)))
-        name = next(name for name in names if name not in files)
-        files[name] = _File(name, path, base, _size(path))
-    return list(files.values())
-
-
-def _text(path: str | Path) -> str:
-    """A path as text that UTF-8 can hold, whatever bytes the file system gave."""
-    return Path(path).as_posix().encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    named = zip(document_ids(places), places, strict=True)
+    return [_File(name, path, base, _size(path)) for name, (path, base) in named]
 
 
 def _size(path: Path) -> int:
@@ -326,7 +316,7 @@ def _groups(files: list[_File], known: dict[str, set[str]], cores: int) -> Itera
         group.append(
             {
                 "document": file.document,
-                "path": _text(file.path),
+                "path": utf_8(file.path.as_posix()),
                 "file": os.fsencode(os.path.abspath(file.path)),  # a worker may have another working folder
                 "base": file.base and os.fsencode(os.path.abspath(file.base)),
                 "known": sorted(known.get(file.document, ())),

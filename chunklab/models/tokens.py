@@ -121,7 +121,7 @@ class Tokens:
         return (encoded for batch in batches for encoded in encode(batch, add_special_tokens=False))
 
 
-@lru_cache(32_768)
+@lru_cache(8192)
 def _counted(name: str, text: str) -> int:
     """The same chunk is counted by a chunker, by a strategy for its budget, and for the scoreboard."""
     return Tokens(name)._count(text)
