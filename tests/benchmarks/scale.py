@@ -56,7 +56,7 @@ def one_process(folder: Path, output: Path) -> int:
     output.mkdir()
     chunker, count = RecursiveChunker(500), 0
     write = scale._Writer(embeddings("static"), str(output), "recipe")
-    for group in scale._groups(scale._listed(folder, output, []), {}, 1):
+    for group in scale._groups(scale._listed(folder, []), {}, 1):
         documents = scale._cut(group, chunker, output)
         write(documents)
         count += sum(map(len, documents["chunks"].to_pylist()))
