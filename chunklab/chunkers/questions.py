@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, Field, ValidationError
 
-from chunklab.models.recordings import plain_name
+from chunklab.models.names import plain_name
 from chunklab.models.tokens import well_formed
 
 if TYPE_CHECKING:

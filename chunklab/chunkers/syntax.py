@@ -1,9 +1,10 @@
 """What a source file is made of: statements within blocks, lines within statements, words within lines.
 
 For `CodeChunker`, which packs the parts. A file that parses is divided by its syntax tree, of tree-sitter: the grammars
-come with their packages, so nothing is fetched. A file that does not parse is divided by its indentation: a function
-with an error in it is still a function to a reader. Parts are found one level at a time, as they are needed. Cost: one
-parse, some five million characters a second, and a look at each part that is divided.
+are packages, tree-sitter-python and tree-sitter-javascript, so nothing is fetched. A file that does not parse is
+divided by its indentation: a function with an error in it is still a function to a reader. Parts are found one level at
+a time, as they are needed. Cost: one parse, some five million characters a second, and a look at each part that is
+divided.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chunklab.models.recordings import FOLDER, Recorder, Recordings, Replay, plain_name
+from chunklab.models.names import plain_name
+from chunklab.models.recordings import FOLDER, Recorder, Recordings, Replay
 from chunklab.models.weights import once
 
 if TYPE_CHECKING:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import Any
 
 import httpx
 
 from chunklab.models.local_server import ServerError
+from chunklab.models.names import plain_name
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "recordings"
 HOST = "http://model"
@@ -299,16 +300,6 @@ def finish(path: Path) -> int:
     save(path, asked[:used], answered[:used], notes)
     part.unlink()
     return used
-
-
-def plain_name(model: str) -> str:
-    """What to call a model: where a server calls it by its file, no folder of the machine.
-
-    >>> plain_name("/models/tiny.gguf"), plain_name("org/tiny")
-    ('tiny.gguf', 'org/tiny')
-    """
-    path = next((kind(model) for kind in (PurePosixPath, PureWindowsPath) if kind(model).is_absolute()), None)
-    return path.name if path else model
 
 
 def _last_words(question: dict[str, Any]) -> str:
