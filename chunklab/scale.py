@@ -12,14 +12,12 @@ divided by the cores. A model that uses all cores by itself, as minilm does, gai
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import shutil
 import stat
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 from langchain_core.embeddings import Embeddings
 
-from chunklab.chunk import Chunker, check_size, is_blank
+from chunklab.chunk import Chunker, is_blank
 from chunklab.chunk_files import ENDINGS, Problem, document_ids, found
 from chunklab.chunk_table import (
     CHUNKS,
@@ -48,6 +46,7 @@ from chunklab.chunkers.distances import embed_in_blocks
 from chunklab.documents import MAX_BYTES, read_document, utf_8
 from chunklab.models.vectors import check_model, unit
 from chunklab.queries import model_name
+from chunklab.ray_session import load_ray, quietly, running, start_ray
 
 __all__ = ["CorpusRun", "chunk_corpus", "index_from_parquet", "read_chunks", "start_ray"]
 
@@ -57,7 +56,6 @@ GROUP_BYTES = 4_000_000
 HASHED_HERE = 500_000_000
 """Up to so many bytes, files that are known already are compared without starting Ray; that takes half a second."""
 
-_STORE_BYTES = 500_000_000  # of Ray's shared memory on a laptop, where it would take a third of all there is
 _READING, _EMBEDDING = 0.25, 0.75  # of a core. Each core has one of both, and works on whichever has something to do.
 _DEATHS = 3  # of workers, until what they were at is taken to be the reason; Ray alone would go on for ever
 _UNFINISHED = "unfinished"
@@ -247,7 +245,7 @@ def _check(paths: Any, chunker: Any, embeddings: Any, output: Any) -> None:
         check_model(embeddings)
     if not isinstance(output, (str, Path)) or not str(output) or (os.path.exists(output) and not os.path.isdir(output)):
         raise ValueError(f"output={output!r:.80}: must be the path of a folder, which may be new")
-    cloudpickle = _ray().cloudpickle
+    cloudpickle = load_ray().cloudpickle
     for name, value in (("chunker", chunker), ("embeddings", embeddings)):
         try:
             cloudpickle.dumps(value)
@@ -285,8 +283,8 @@ def _done(
     recipe: str,
 ) -> Iterator[dict[str, Any]]:
     """Have files read, cut, embedded and written, and give what was done with each as it is done."""
-    ray = _ray()
-    with _running(ray), _quietly(ray):
+    ray = load_ray()
+    with running(ray), quietly(ray):
         cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
         groups = list(_groups(files, known, cores))
         actors = ray.data.ActorPoolStrategy(size=min(cores, len(groups)))
@@ -438,80 +436,3 @@ def _sha(path: Path) -> str | None:
     except (OSError, ValueError):
         pass  # read_document says what is wrong
     return None
-
-
-# Ray.
-
-
-def _ray() -> Any:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # read on import: it would report to its makers
-    try:
-        import ray
-        import ray.data
-    except ImportError:
-        raise ImportError('chunk_corpus runs on Ray, which is not installed: pip install "ray[data]"') from None
-    return ray
-
-
-def start_ray(cores: int | None = None) -> None:
-    """Start Ray on this machine, without a word; `ray.shutdown()` ends it.
-
-    For several runs of `chunk_corpus` in a row, of which each would start it anew, or to say on how many cores.
-
-    Args:
-        cores: how many; all that this process may use by default.
-
-    Raises:
-        ValueError: no number of cores.
-        ImportError: Ray is not installed.
-    """
-    if cores is None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    cores, ray = check_size("cores", cores), _ray()
-    # Below Python it says what it does on the standard error of the process, which would stand in a notebook. What goes
-    # wrong is raised all the same.
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-    with open(os.devnull, "wb") as nothing, _stderr_to(nothing.fileno()):
-        options = {"log_to_driver": False, "logging_level": logging.ERROR, "include_dashboard": False}
-        ray.init("local", num_cpus=cores, object_store_memory=_STORE_BYTES, **options)
-
-
-@contextmanager
-def _stderr_to(place: int) -> Iterator[None]:
-    before = os.dup(2)
-    os.dup2(place, 2)
-    try:
-        yield
-    finally:
-        os.dup2(before, 2)
-        os.close(before)
-
-
-@contextmanager
-def _running(ray: Any) -> Iterator[None]:
-    """Ray, as it runs already, on the cluster that RAY_ADDRESS names, or started here and ended afterwards."""
-    if ray.is_initialized():
-        yield
-        return
-    if os.environ.get("RAY_ADDRESS"):
-        ray.init(log_to_driver=False, logging_level=logging.ERROR)
-    else:
-        start_ray()
-    try:
-        yield
-    finally:
-        ray.shutdown()
-
-
-@contextmanager
-def _quietly(ray: Any) -> Iterator[None]:
-    """Ray Data without its bars and plans, which would stand in a notebook; errors are still raised."""
-    context, log = ray.data.DataContext.get_current(), logging.getLogger("ray.data")
-    before = context.enable_progress_bars, context.print_on_execution_start, log.level
-    context.enable_progress_bars = context.print_on_execution_start = False
-    log.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        context.enable_progress_bars, context.print_on_execution_start, level = before
-        log.setLevel(level)

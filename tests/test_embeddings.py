@@ -222,6 +222,14 @@ def test_a_model_can_be_handed_to_another_process(model):
     assert_array_equal(again.encode(SENTENCES[:1]), model.encode(SENTENCES[:1]))
 
 
+@pytest.mark.parametrize(("told", "cores"), [("1", 1), ("0", None), ("many", None), ("", None), ("9999", None)])
+def test_a_worker_keeps_to_the_cores_that_it_is_told(told, cores, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    all_cores = embedding_models._cores()
+    monkeypatch.setenv("OMP_NUM_THREADS", told)
+    assert embedding_models._cores() == (cores or all_cores)
+
+
 def test_loading_a_model_leaves_logging_alone():
     code = (
         "import logging\nfrom chunklab import embeddings\nembeddings('static').encode(['a'])\n"
@@ -611,6 +619,17 @@ def test_openai_is_asked_in_plain_texts_and_once(service):
     embeddings("openai", model="text-embedding-3-large").encode(["a"])
     embeddings("openai", cache=False).encode(["a"])
     assert [body["model"][-5:] for _, body in service.asked[1:]] == ["large", "small"]
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_openai_can_be_handed_to_another_process(service, cache, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "of my own")
+    sent = pickle.dumps(embeddings("openai", cache=cache, model="text-embedding-3-large"))
+    assert b"of my own" not in sent
+    again = pickle.loads(sent)
+    assert again.name == "openai/text-embedding-3-large"
+    assert_allclose(again.encode(["a cat"]), [[0.6, 0.8, 0]], rtol=1e-6)
+    assert service.asked[0][0] == "Bearer of my own"
 
 
 def test_openai_waits_as_long_as_the_server_says(service):  # api-06

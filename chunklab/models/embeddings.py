@@ -241,6 +241,10 @@ class OpenAI(_Model):
         self.key = f"{address or 'openai'} {model}"
         self.busy = (openai.APIConnectionError,)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # To another process goes what was asked for; it has a client and a key of its own.
+        return type(self), (self._client.model, self._client.max_retries)
+
     def count_tokens(self, text: str) -> int:
         """The tokens of a text as these models count them."""
         return tokens("cl100k")(text)
@@ -281,8 +285,13 @@ def _minilm() -> onnxruntime.InferenceSession:
 
 
 def _cores() -> int:
-    """The cores that this process may use: in a container often fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """The cores that this process may use: in a container often fewer than the machine has.
+
+    One of many workers on a machine is told its share by OMP_NUM_THREADS, as Ray tells its own.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    told = os.environ.get("OMP_NUM_THREADS", "")
+    return min(cores, int(told)) if told.isdecimal() and int(told) > 0 else cores
 
 
 def _hidden(ids: Sequence[list[int]]) -> list[np.ndarray]:
