@@ -14,7 +14,7 @@ import webbrowser
 from importlib.util import find_spec
 from pathlib import Path
 
-from chunklab.chunk_files import Problem, _whole_number, add_chunk_arguments, chunk_files, maker
+from chunklab.chunk_files import Problem, add_chunk_arguments, chunk_files, maker, whole_number
 
 ROOT = Path(__file__).resolve().parents[1]
 FIRST = "notebooks/00_start_here.ipynb"
@@ -31,12 +31,28 @@ def main(arguments: list[str] | None = None) -> int:
     Returns:
         0 if all went well, 1 if not, 130 if it was stopped; what is wrong is on stderr.
     """
-    parser = argparse.ArgumentParser(prog="python -m chunklab", description="Hands-on chunking for retrieval.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("models", help="fetch the weights that the lessons need, and say where they are")
-    opened = commands.add_parser("open", help="fetch what is missing, and open JupyterLab at lesson 00")
+    options = parser().parse_args(arguments)
+    try:
+        check_python()
+        return options.run(options)
+    except Problem as problem:
+        print(f"chunklab: {problem}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("chunklab: stopped", file=sys.stderr)
+        return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    """The commands and their options; each sets `run`, a function of the options that gives the exit status."""
+    commands = argparse.ArgumentParser(prog="python -m chunklab", description="Hands-on chunking for retrieval.")
+    each = commands.add_subparsers(dest="command", required=True)
+    models = each.add_parser("models", help="fetch the weights that the lessons need, and say where they are")
+    models.set_defaults(run=fetch_models)
+    opened = each.add_parser("open", help="fetch what is missing, and open JupyterLab at lesson 00")
     opened.add_argument("--port", type=_port, help="the port to serve on; 8888, or the next that is free, by default")
-    chunks = commands.add_parser(
+    opened.set_defaults(run=open_course)
+    chunks = each.add_parser(
         "chunk",
         help="cut files into chunks: CSV, JSON lines, or text to read",
         description="Cut files into chunks. A file that cannot be read is named on stderr, and the others go on; the "
@@ -44,6 +60,18 @@ def main(arguments: list[str] | None = None) -> int:
         epilog="example: python -m chunklab chunk notes/ report.pdf --method heading --size 200 --output chunks.csv",
     )
     add_chunk_arguments(chunks)
+    chunks.set_defaults(run=lambda options: chunk_files(options, maker(options, chunks.error)))
+    _add_recommend(each)
+    recorded = each.add_parser("record", help="record anew what a lesson asks of a language model")
+    recorded.add_argument("lesson", help="its number, such as 05")
+    recorded.add_argument("--base-url", required=True, help="a server that speaks OpenAI's language, up to /v1")
+    recorded.add_argument("--model", required=True, help="the model to ask for")
+    recorded.add_argument("--file", type=Path, help="the model's file, whose hash the recording then names")
+    recorded.set_defaults(run=record_lesson)
+    return commands
+
+
+def _add_recommend(commands: argparse._SubParsersAction) -> None:
     own = commands.add_parser(
         "recommend",
         help="measure chunkers on files of your own, and say in a report which to take",
@@ -57,37 +85,12 @@ def main(arguments: list[str] | None = None) -> int:
         "--output", type=Path, default=Path("report.html"), metavar="PATH", help="the report (report.html)"
     )
     asked = "how many questions to have written (40); 0 asks no model and takes those that are kept"
-    own.add_argument("--questions", type=_whole_number(0), default=40, metavar="N", help=asked)
+    own.add_argument("--questions", type=whole_number(0), default=40, metavar="N", help=asked)
     limit = "how long the model may be asked (60); the same command again goes on from there"
-    own.add_argument("--seconds", type=_whole_number(0), default=60, metavar="N", help=limit)
+    own.add_argument("--seconds", type=whole_number(0), default=60, metavar="N", help=limit)
     finalists = "measure the best five again with this model"
     own.add_argument("--better", choices=("minilm", "openai"), metavar="MODEL", help=finalists)
-    recorded = commands.add_parser("record", help="record anew what a lesson asks of a language model")
-    recorded.add_argument("lesson", help="its number, such as 05")
-    recorded.add_argument("--base-url", required=True, help="a server that speaks OpenAI's language, up to /v1")
-    recorded.add_argument("--model", required=True, help="the model to ask for")
-    recorded.add_argument("--file", type=Path, help="the model's file, whose hash the recording then names")
-    options = parser.parse_args(arguments)
-    try:
-        check_python()
-        if options.command == "chunk":
-            return chunk_files(options, maker(options, chunks.error))
-        if options.command == "recommend":
-            return recommend_for(options)
-        if options.command in ("open", "record"):
-            check_course()
-        if options.command == "record":
-            return record_lesson(options)
-        fetch()
-        if options.command == "open":
-            open_lab(options.port)
-    except Problem as problem:
-        print(f"chunklab: {problem}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("chunklab: stopped", file=sys.stderr)
-        return 130
-    return 0
+    own.set_defaults(run=recommend_for)
 
 
 def check_python(version: tuple[int, int] = sys.version_info[:2]) -> None:
@@ -115,6 +118,7 @@ def record_lesson(options: argparse.Namespace) -> int:
     """Record a lesson, and say where; raise Problem where that fails."""
     from chunklab.record import record
 
+    check_course()
     try:
         path = record(options.lesson, options.base_url, options.model, options.file)
     except (OSError, RuntimeError, ValueError, ImportError) as error:
@@ -138,7 +142,7 @@ def recommend_for(options: argparse.Namespace) -> int:
     return int(bool(made.own.unread))
 
 
-def fetch() -> None:
+def fetch_models(options: argparse.Namespace | None = None) -> int:
     """Fetch the weights that are missing, and say where all are; raise Problem where that fails."""
     from chunklab.models import weights
 
@@ -147,6 +151,15 @@ def fetch() -> None:
     except (OSError, RuntimeError, ValueError) as error:
         raise Problem(f"the lessons' weights could not be fetched: {error}") from error
     print(f"Weights: {len(paths)} files in {weights.cache_folder()}")
+    return 0
+
+
+def open_course(options: argparse.Namespace) -> int:
+    """Fetch what is missing, and open the course; raise Problem where that fails."""
+    check_course()
+    fetch_models()
+    open_lab(options.port)
+    return 0
 
 
 def open_lab(port: int | None = None) -> None:

@@ -51,9 +51,9 @@ def add_chunk_arguments(parser: argparse.ArgumentParser) -> None:
     sizes = (
         "the longest chunk, in characters; words for heading, tokens for cluster; the method's own default if not given"
     )
-    parser.add_argument("--size", type=_whole_number(1), metavar="N", help=sizes)
+    parser.add_argument("--size", type=whole_number(1), metavar="N", help=sizes)
     overlap = "what neighbours may share, in characters; in sentences for snapping"
-    parser.add_argument("--overlap", type=_whole_number(0), metavar="N", help=overlap)
+    parser.add_argument("--overlap", type=whole_number(0), metavar="N", help=overlap)
     models = "what semantic and cluster embed sentences with (minilm); static is a hundred times as fast"
     parser.add_argument("--embeddings", choices=("minilm", "static", "openai"), metavar="MODEL", help=models)
     form = "what to write; by default what the ending of --output says (.csv, .jsonl), else text to read"
@@ -281,10 +281,12 @@ def _shows_progress(output: Path | None) -> bool:
     return sys.stderr.isatty() and (output is not None or not sys.stdout.isatty())
 
 
-def _whole_number(least: int) -> Callable[[str], int]:
-    def whole_number(text: str) -> int:
+def whole_number(least: int) -> Callable[[str], int]:
+    """The type of an option that is a whole number of so much or more."""
+
+    def checked(text: str) -> int:
         if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) >= least):
             raise argparse.ArgumentTypeError(f"{text!r}: must be a whole number of {least} or more")
         return int(text)
 
-    return whole_number
+    return checked

@@ -118,7 +118,7 @@ def load_questions(kind: str | None = None, folder: str | Path | None = None) ->
     for number, line in enumerate(_decode(path.read_bytes(), path.name).removeprefix(BOM).split("\n"), start=1):
         if line.strip():
             try:
-                questions.append(_question(line, documents, {q.id for q in questions}))
+                questions.append(question_of(line, documents, {q.id for q in questions}))
             except ValueError as error:
                 faults.append(f"line {number}: {error}")
     if faults:
@@ -222,7 +222,7 @@ def _decode(data: bytes, name: str) -> str:
         raise ValueError(f"{name} is not UTF-8 (byte {error.start}): save it as UTF-8") from None
 
 
-def _question(line: str, documents: dict[str, str], taken: set[str]) -> Question:
+def question_of(line: str, documents: dict[str, str], taken: set[str]) -> Question:
     """One line of questions.jsonl; ValueError says what is wrong with it."""
     try:
         row = json.loads(line)

@@ -17,15 +17,14 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from chunklab.chunk import Chunk, Chunker, check_size
 from chunklab.choosing import halves
+from chunklab.chunk import Chunk, Chunker, check_size
 from chunklab.chunkers.asking import LLMError, check_llm
 from chunklab.chunkers.heading import HeadingChunker
 from chunklab.chunkers.paragraph import ParagraphChunker
@@ -37,12 +36,13 @@ from chunklab.evaluation import Scoreboard
 from chunklab.hybrid import Hybrid
 from chunklab.known_items import known_items
 from chunklab.models.vectors import check_model
-from chunklab.own_documents import MARK, OwnDocuments, read_documents
+from chunklab.own_documents import OwnDocuments, read_documents
 from chunklab.queries import is_number, model_name
+from chunklab.question_file import read_questions
+from chunklab.recommendation import DEFAULT, HALVED, LEAST, Recommendation, run_name
 from chunklab.retrieval import ChunkIndex
-from chunklab.rows import Difference, Row, shown_gain
 from chunklab.sweeping import Strategies, sweep
-from chunklab.testset import QuestionSet, _write_whole, make_testset, places_of, read_questions
+from chunklab.testset import QuestionSet, make_testset, places_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,19 +51,11 @@ if TYPE_CHECKING:
 BUDGET = 1000
 """Tokens (cl100k) that a question may read: four or five chunks of the default."""
 
-LEAST = 5
-"""Questions, fewer than which measure nothing: known-item queries stand in."""
-
-HALVED = 20
-"""Questions from which on one half chooses and the other reports."""
-
 KNOWN_ITEMS = 60
 SIZES = [300, 600, 1000]
-DEFAULT = ("recursive", 1000, "meaning")
 _REPLY = 300  # tokens: a question and its answer have 100 characters each
 _PIECE = 400  # characters: a size that no chunker here uses
 _HITS = 60  # enough of the smallest chunks to spend the budget
-_FLATTERED = "sentence 300 gains 33 points so, and with its 220 real questions loses 2"  # which a test computes
 _NEEDED = 1.96 + 0.84  # standard errors: found in four of five trials, by a 95 % interval
 
 
@@ -91,129 +83,6 @@ def by_words_too(chunks: list[Chunk], embeddings: Embeddings) -> Hybrid:
 STRATEGIES: Strategies = {"meaning": ChunkIndex, "words too": by_words_too}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Recommendation:
-    """What `recommend` gives.
-
-    Attributes:
-        own: the documents, and what was not read or is left out.
-        questions: those that were measured with.
-        asked: what the language model and a person wrote; the same as `questions`, unless known-item queries stand in.
-        frame: the sweep, a row a run.
-        name: what is recommended: method, size, and "meaning" or "words too".
-        chunker: that method, ready to use.
-        strategy: what searches its chunks: a function of chunks and a model.
-        best: the name of the run that was best in the sweep.
-        rows: name to row, of those that were held against each other at the end.
-        differences: between these, the best minus the default first.
-        needed: questions that would be needed to see a difference of the size that was seen; None where there is none.
-        halved: whether the differences are from other questions than those that chose.
-        max_tokens: the budget a question.
-        embedder: the model's name.
-        problem: why the language model wrote no more; "" where nothing went wrong.
-        path: the file of questions; None where none is kept.
-    """
-
-    own: OwnDocuments
-    questions: QuestionSet
-    asked: QuestionSet
-    frame: pd.DataFrame
-    name: str
-    chunker: Chunker
-    strategy: Callable[[list[Chunk], Embeddings], Any]
-    best: str
-    rows: dict[str, Row]
-    differences: list[Difference]
-    needed: int | None
-    halved: bool
-    max_tokens: int
-    embedder: str
-    problem: str
-    path: Path | None
-
-    @property
-    def with_known_items(self) -> bool:
-        """Whether known-item queries stand in for questions."""
-        return self.questions is not self.asked
-
-    @property
-    def what(self) -> str:
-        """What was measured with, in words."""
-        return "known-item queries (no questions)" if self.with_known_items else "questions"
-
-    def text(self) -> str:
-        """What is recommended, why, how sure that is, and what it costs: a paragraph."""
-        default, count = _shown(DEFAULT), len(self.questions)
-        said = [f"Recommended: {self.name}."]
-        if self.with_known_items:
-            said.append(
-                f"Measured with {count} known-item queries, no questions: sentences of the documents, asked for by "
-                f"their rarest words, as there were {len(self.asked)} usable questions, and {LEAST} are needed."
-                + (f" ({self.problem[:300]}.)" if self.problem else "")
-            )
-        else:
-            by = f" ({self.asked.model})" if self.asked.model else ""
-            said.append(f"Measured with {count} questions{by}.")
-        gain = self.differences[0]
-        seen = f"recall {shown_gain(gain.mean, gain.low, gain.high)} points"
-        if self.with_known_items:
-            said.append(
-                "That is the plain default, as such queries choose nothing: by their making they favour short chunks "
-                f"and words. With them, {gain.one} minus {gain.other} is {seen}; but on the course's corpus "
-                f"{_FLATTERED}. Write {HALVED} questions, or have a larger model write them, to learn more."
-            )
-        elif not self.halved:
-            said.append(
-                f"That is the plain default: {count} are too few to choose by, {HALVED} are the least. On these, "
-                f"{self.best} was best, {gain.one} minus {gain.other}: {seen}, which looks better than it "
-                "is, as the same ones chose it."
-            )
-        elif self.best == default:
-            said.append(
-                f"That is the plain default, and it was the best in the half that chose, too. On the other half, it "
-                f"minus the next-best, {gain.other}: {seen}."
-            )
-        elif self.name == default:
-            said.append(
-                f"That is the plain default. In the half that chose, {self.best} was best; on the other half, it minus "
-                f"the default: {seen}, an interval that does not lie above 0: no gain is shown."
-            )
-        else:
-            said.append(f"On the half that did not choose it, it minus the default, {default}: {seen}, above 0.")
-        said += [
-            f"{d.one} minus {d.other}: {shown_gain(d.mean, d.low, d.high)} points"
-            + (", which cannot be told apart." if d.low <= 0 <= d.high else ".")
-            for d in self.differences[1:]
-        ]
-        if not self.with_known_items and gain.low <= 0 <= gain.high:
-            said.append(
-                f"About {self.needed:,} {self.what} would be needed to be sure of a difference of this size."
-                if self.needed
-                else "There is no gain whose size could be confirmed by more of them."
-            )
-        row = self.rows[self.name]
-        size = row.sizes.mean() if len(row.sizes) else 0
-        said.append(
-            f"Cost: {len(row.sizes):,} chunks of {size:,.0f} characters on average, {row.tokens.mean():,.0f} tokens "
-            f"read a question (of {self.max_tokens:,} allowed), {row.calls.embedded:,} texts embedded "
-            f"by {self.embedder}, no call of a language model."
-        )
-        return " ".join(said)
-
-    def html(self) -> str:
-        """The report: one page that needs nothing else."""
-        from chunklab.recommendation_page import page
-
-        return page(self, MARK)
-
-    def save(self, path: str | Path) -> None:
-        """Write the report to a file."""
-        _write_whole(Path(path), self.html())
-
-    def __repr__(self) -> str:
-        return self.text()
-
-
 def recommend(
     paths: str | Path | Iterable[str | Path],
     llm: BaseChatModel | None = None,
@@ -237,8 +106,8 @@ def recommend(
             the same call asks and measures only what is new.
         better: another model, which measures the best five again.
         max_tokens: the budget a question, in tokens (cl100k): each method may read as much text.
-        seconds: how long the model may be asked, and how long a reply of the local model may take. What is left is asked
-            by the same call again, with an output.
+        seconds: how long the model may be asked, and how long a reply of the local model may take. What is left is
+            asked by the same call again, with an output.
 
     Returns:
         The recommendation. Its `text()` says what, why, and how sure; `chunker` and `strategy` are ready to use.
@@ -298,7 +167,7 @@ def recommend(
     names += [run for run in (*ranked[1:2], ("recursive", *ranked[0][1:])) if run not in names]
     made = {run: _made(chunkers, run, model) for run in [*names, default]}
     board = _reported(made, model, own.texts, reporting, max_tokens)
-    differences = [board.compare(_shown(names[0]), _shown(name)) for name in names[1:]]
+    differences = [board.compare(run_name(names[0]), run_name(name)) for name in names[1:]]
     gain = differences[0]
     sure = halved and not stands_in and ranked[0] != default and gain.low > 0
     chosen = ranked[0] if sure else default
@@ -308,10 +177,10 @@ def recommend(
         measured,
         asked,
         frame,
-        _shown(chosen),
+        run_name(chosen),
         made[chosen],
         STRATEGIES[chosen[2]],
-        _shown(ranked[0]),
+        run_name(ranked[0]),
         board.rows,
         differences,
         questions_needed(gains),
@@ -451,16 +320,6 @@ def _ranked(frame: pd.DataFrame, model: Embeddings) -> list[tuple[str, int, str]
     return [(r.chunker, int(r.chunk_size), r.strategy) for r in rows.itertuples()]
 
 
-def _shown(run: tuple[str, int, str]) -> str:
-    """What a run is called.
-
-    >>> _shown(DEFAULT)
-    'recursive 1000 by meaning'
-    """
-    chunker, size, strategy = run
-    return f"{chunker} {size} by {'words and meaning' if strategy == 'words too' else strategy}"
-
-
 def _made(chunkers: dict[str, Callable[..., Chunker]], run: tuple[str, int, str], model: Embeddings) -> Chunker:
     chunker, size, _ = run
     own = {"embeddings": model} if chunker == "semantic" else {}
@@ -474,5 +333,5 @@ def _reported(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*chunks are longer than")  # the sweep has said so
         for run, chunker in made.items():
-            board.add(_shown(run), chunker, index=STRATEGIES[run[2]])
+            board.add(run_name(run), chunker, index=STRATEGIES[run[2]])
     return board.within(max_tokens)

@@ -15,23 +15,23 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel
 
-from chunklab.chunk import BOM, Span, check_size, is_blank
+from chunklab.chunk import Span, check_size, is_blank
 from chunklab.chunkers.asking import Asker, Plan, check_llm, unfinished
 from chunklab.chunkers.llm import shown_sentences
 from chunklab.chunkers.questions import Line, Numbers, Reply, Unusable, as_json, numbered, question
 from chunklab.chunkers.sentence import pack
-from chunklab.corpus import GoldSpan, Question, _question, find_quote
+from chunklab.corpus import GoldSpan, Question
 from chunklab.judging import NoAnswer, lasting
-from chunklab.models.tokens import well_formed
 from chunklab.queries import is_number
 from chunklab.question_checks import alike, why_not
+from chunklab.question_file import read_questions, write_questions, write_whole
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -58,7 +58,7 @@ LONGEST = 400
 TURNS = 3
 """Pieces that are tried in the place of one, where what the model writes is dropped."""
 
-GENERATED, BY_HAND = "generated", "by hand"
+GENERATED = "generated"
 
 
 class Made(BaseModel):
@@ -271,7 +271,7 @@ class _Work:
         return QuestionSet(self._documents, [*self._there, *found], dropped, self._memory["model"])
 
     def _remember(self) -> None:
-        _write_whole(_beside(self._path), json.dumps(self._memory, indent=1) + "\n")
+        write_whole(_beside(self._path), json.dumps(self._memory, indent=1) + "\n")
 
 
 def places_of(document: str, text: str, size: int) -> list[Place]:
@@ -352,68 +352,7 @@ def _runs(sentences: Sequence[Span], numbers: Sequence[int]) -> list[Span]:
     return runs
 
 
-# The file.
-
-
-def read_questions(path: Path, documents: Mapping[str, str]) -> list[Question]:
-    """The questions of a file, each checked against the documents; what a person may leave out is put in.
-
-    Raises:
-        ValueError: lines that are no questions about these documents; they are named.
-    """
-    try:
-        lines = path.read_bytes().decode("utf-8").removeprefix(BOM).split("\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path.name} is not UTF-8 (byte {error.start}): save it as UTF-8") from None
-    found: list[Question] = []
-    faults = []
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            try:
-                found.append(_question(_filled(line, number, documents), dict(documents), {q.id for q in found}))
-            except ValueError as error:
-                faults.append(f"line {number}: {error}")
-    if faults:
-        raise ValueError("\n  ".join([f"path={str(path)!r}: {len(faults)} lines are no questions:", *faults[:10]]))
-    return found
-
-
-def _filled(line: str, number: int, documents: Mapping[str, str]) -> str:
-    """A line with its id, its kind, and the places of its quotes."""
-    try:
-        row = json.loads(line)
-        spans = [dict(span) for span in row["spans"]]
-        filled = {"id": f"{BY_HAND} {number}", "kind": BY_HAND, **row, "spans": spans}
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return line  # which says itself what is wrong with it
-    for span in spans:
-        name = span.setdefault("document", next(iter(documents)) if len(documents) == 1 else None)
-        if "start" not in span and isinstance(span.get("quote"), str) and name in documents:
-            if (place := find_quote(documents[name], span["quote"])) is None:
-                raise ValueError(f"the quote {span['quote']!r:.60} is not in {name}")
-            span["start"], span["end"] = place
-            span["quote"] = documents[name][place[0] : place[1]]
-    return json.dumps(filled)
-
-
-def write_questions(path: Path, questions: Sequence[Question]) -> None:
-    """Put questions at the end of a file, whose other lines stay as they are."""
-    before = path.read_bytes().decode("utf-8") if path.exists() else ""  # with the line ends that it has
-    lines = [_line(asdict(one)) for one in questions]
-    _write_whole(path, before + ("\n" if before and not before.endswith("\n") else "") + "".join(lines))
-
-
-def _line(row: dict[str, Any]) -> str:
-    line = json.dumps(row, ensure_ascii=False)
-    # Half a character, which a bad decoder left in the document, cannot be written as it is.
-    return (line if well_formed(line) == line else json.dumps(row)) + "\n"
-
-
-def _write_whole(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f"{path.name}.new")
-    new.write_text(text, encoding="utf-8", newline="\n")
-    new.replace(path)
+# What was asked.
 
 
 def _beside(path: Path) -> Path:

@@ -16,7 +16,8 @@ import pytest
 from conftest import why_not_locked
 
 from chunklab.corpus import DATA, find_quote, load_corpus, load_questions
-from chunklab.testset import places_of, read_questions
+from chunklab.question_file import read_questions
+from chunklab.testset import places_of
 
 CORPUS = DATA / "corpus"
 README = (DATA / "README.md").read_text(encoding="utf-8")

@@ -92,7 +92,7 @@ OPEN = """
 import sys
 from pathlib import Path
 from chunklab import __main__ as cli
-cli.ROOT, cli.fetch, cli.check_course = Path(sys.argv[1]), lambda: None, lambda: None
+cli.ROOT, cli.fetch_models, cli.check_course = Path(sys.argv[1]), lambda: None, lambda: None
 cli.main(["open", "--port", sys.argv[2]])
 """
 
