@@ -421,13 +421,15 @@ with check("0.3 Match the library exactly"):
 # %% [markdown]
 # ## Take it with you
 #
-# The whole pipeline in one function. Any model will do whose vectors have length 1.
+# The whole pipeline in one function, and the model "static" as its makers give it. Any other will do whose vectors have
+# length 1. You need `pip install numpy wordllama`.
 
 # %% tags=["scaffold"]
 # Runs on its own.
-import numpy as np
+from pathlib import Path
 
-from chunklab import embeddings
+import numpy as np
+import wordllama
 
 
 def search(question, texts, encode, size=500, k=3):
@@ -439,4 +441,5 @@ def search(question, texts, encode, size=500, k=3):
 
 
 notes = {"baking": "Knead the dough for ten minutes.", "sailing": "Cross the strait at slack water."}
-search("When is it safe to sail over?", notes, embeddings("static").encode, k=1)
+model = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
+search("When is it safe to sail over?", notes, lambda texts: model.embed(texts, norm=True), k=1)

@@ -441,9 +441,10 @@ with check("1.3 Match the library exactly"):
 # %% [markdown]
 # ## Take it with you
 #
-# Windows between graphemes, in one cell that needs nothing but `regex`.
+# Windows between graphemes. You need `pip install regex`.
 
 # %% tags=["scaffold"]
+# Runs on its own.
 from bisect import bisect_left, bisect_right
 
 import regex
@@ -460,3 +461,6 @@ def fixed_windows(text, size, overlap=0):
             spans.append((start, end))
         start = edges[bisect_left(edges, max(start + 1, end - overlap))]
     return spans
+
+
+fixed_windows("One two three.", 6, 2)

@@ -473,7 +473,7 @@ with check("6.3 Match the library exactly"):
 # %% [markdown]
 # ## Take it with you
 #
-# Sections with the titles above them, for Markdown without BOM or front matter; it needs pyromark alone.
+# Sections with the titles above them, for Markdown without BOM or front matter. You need `pip install pyromark`.
 
 # %% tags=["scaffold"]
 from pyromark import events_with_range
@@ -488,8 +488,10 @@ def sections_of(markdown):
             inside = max(inside, end)
         elif "Heading" in opens and start >= inside:
             level, title_ends = opens["Heading"]["level"], end
-            path = {above: title for above, title in path.items() if above < level} | {level: ""}
-            found.append((start, path))
+            found.append((start, path := {above: path[above] for above in path if above < level} | {level: ""}))
         elif start < title_ends:
             path[level] += " " if isinstance(event, str) else event.get("Text") or event.get("Code") or ""
     return [(path, data[a:b].decode()) for (a, path), (b, _) in zip(found, [*found[1:], (len(data), 0)]) if a < b]
+
+
+sections_of("# Cats\n\nThey purr.\n\n## Food\n\nFish.")

@@ -522,7 +522,8 @@ with check("7.3 Match the library exactly"):
 #
 # ## Take it with you
 #
-# Small to big, with any splitter and any model: `embed` gives a list of vectors for a list of texts.
+# Small to big, with any splitter and any model: `embed` gives a list of vectors for a list of texts. You need
+# `pip install numpy`.
 
 # %% tags=["scaffold"]
 # Runs on its own.
