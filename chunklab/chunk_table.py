@@ -31,7 +31,7 @@ from langchain_core.embeddings import Embeddings
 
 from chunklab.chunk import Chunk, Chunker
 from chunklab.queries import model_name
-from chunklab.retrieval import ChunkIndex, check_chunks
+from chunklab.retrieval import ChunkIndex
 
 CHUNK = pa.struct(
     [
@@ -108,10 +108,8 @@ def index_from_parquet(output: str | Path, embeddings: Embeddings) -> ChunkIndex
         )
     table = _table(output, [*CHUNK.names, "vector"])
     numbers = table["vector"].combine_chunks()
-    vectors = numbers.flatten().to_numpy().reshape(len(numbers), -1)
-    index = ChunkIndex.__new__(ChunkIndex)
-    index._fill(check_chunks(_chunks(table)), np.array(vectors, dtype=np.float32), embeddings)
-    return index
+    vectors = numbers.flatten().to_numpy().reshape(len(numbers), numbers.type.list_size)
+    return ChunkIndex(_chunks(table), embeddings, vectors)
 
 
 def _folder(output: str | Path) -> Path:

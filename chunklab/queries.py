@@ -74,14 +74,15 @@ def check_queries(queries: Any) -> list[str]:
     return queries
 
 
-def check_vectors(vectors: np.ndarray) -> np.ndarray:
-    """The vectors as float32 (queries, dimensions)."""
+def check_vectors(vectors: np.ndarray, name: str = "queries") -> np.ndarray:
+    """The vectors as float32 (queries, dimensions); `name` is that of the argument."""
     if vectors.dtype.kind not in "fiu" or vectors.ndim not in (1, 2):
+        rows = "chunks" if name == "vectors" else name
         raise ValueError(
-            f"queries is an array of {vectors.dtype} of shape {vectors.shape}: must be numbers (queries, dimensions)"
+            f"{name} is an array of {vectors.dtype} of shape {vectors.shape}: must be numbers ({rows}, dimensions)"
         )
     with np.errstate(over="ignore"):
         vectors = np.atleast_2d(vectors).astype(np.float32)
     if not np.isfinite(vectors).all():
-        raise ValueError("queries holds a number that is not finite (NaN or infinity)")
+        raise ValueError(f"{name} holds a number that is not finite (NaN or infinity)")
     return vectors

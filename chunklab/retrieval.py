@@ -45,9 +45,11 @@ class ChunkIndex:
     Args:
         chunks: what to search; document and id together name a chunk, and must be unique.
         embeddings: the model that gives vectors, for the chunks now and for the queries later.
+        vectors: those of the chunks, (chunks, dimensions) of any length, where they are there already: from a database,
+            or from `late_embeddings`. Chunks that are added later are embedded by the model.
 
     Raises:
-        ValueError: chunks that are none, or two with one document and id; or what the model gave is not usable.
+        ValueError: chunks that are none, or two with one document and id; or vectors that are not usable.
 
     Attributes:
         chunks: the chunks, in the order given.
@@ -64,9 +66,10 @@ class ChunkIndex:
 
     _settings: tuple[str, ...] = ()  # attributes that are kept with the index
 
-    def __init__(self, chunks: Iterable[Chunk], embeddings: Embeddings) -> None:
+    def __init__(self, chunks: Iterable[Chunk], embeddings: Embeddings, vectors: np.ndarray | None = None) -> None:
         chunks = check_chunks(chunks)
-        self._fill(chunks, _chunk_vectors(chunks, embeddings), embeddings)
+        found = _chunk_vectors(chunks, embeddings) if vectors is None else _given(vectors, chunks)
+        self._fill(chunks, found, embeddings)
 
     def _fill(
         self, chunks: list[Chunk], vectors: np.ndarray, embeddings: Embeddings, kept: np.ndarray | None = None
@@ -383,6 +386,14 @@ def _chunk_vectors(chunks: Sequence[Chunk], embeddings: Embeddings) -> np.ndarra
     vectors = np.zeros((len(chunks), found.shape[1]), dtype=np.float32)
     vectors[speaking] = found
     return vectors
+
+
+def _given(vectors: Any, chunks: Sequence[Chunk]) -> np.ndarray:
+    """Unit vectors of the chunks that the caller has."""
+    vectors = check_vectors(np.asarray(vectors), "vectors")
+    if len(vectors) != len(chunks):
+        raise ValueError(f"vectors has {len(vectors)} rows: must have one for each of the {len(chunks)} chunks")
+    return unit(vectors)
 
 
 def _has(chunk: Chunk, key: str, value: Any) -> bool:

@@ -52,6 +52,29 @@ def found(hits):
 COMPASS = {"east": [2, 0], "north-east": [1, 1], "north": [0, 3], "west": [-1, 0], "nowhere": [0, 0], "q": [5, 0]}
 
 
+def test_vectors_that_are_there_are_taken_whatever_their_length_and_later_chunks_embedded():
+    model = Fixed(COMPASS)
+    index = ChunkIndex(chunks_of("north", "west"), model, np.array([[3, 0], [0, 2]]))
+    assert model.asked == [] and index.vectors.tolist() == [[1, 0], [0, 1]] and index.vectors.dtype == np.float32
+    index.add(chunks_of("east", document="b.md"))
+    assert model.asked == ["east"] and found(index.search("q", k=3)) == ["north", "east", "west"]
+    assert len(ChunkIndex([], model, np.zeros((0, 2)))) == 0
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        (np.ones((3, 2)), "vectors has 3 rows: must have one for each of the 2 chunks"),
+        (np.ones((2, 2, 2)), r"vectors is an array of float64 of shape \(2, 2, 2\): must be numbers \(chunks, dim"),
+        ("static", "vectors is an array of <U6"),
+        (np.array([[1, np.nan], [1, 1]]), "vectors holds a number that is not finite"),
+    ],
+)
+def test_vectors_that_do_not_fit_are_refused(vectors, message):
+    with pytest.raises(ValueError, match=message):
+        ChunkIndex(chunks_of("north", "west"), Fixed(COMPASS), vectors)
+
+
 def test_hits_come_best_first_with_cosines_and_ranks():
     hits = ChunkIndex(chunks_of("west", "north", "east", "north-east"), Fixed(COMPASS)).search("q", k=3)
     assert found(hits) == ["east", "north-east", "north"]
