@@ -56,7 +56,7 @@ def add_table(document, tokens):
     """Add the table that the tokens describe; its first row is bold and repeated on every page."""
     cells = [token for token in tokens if token.type == "inline"]
     width = sum(token.type == "th_open" for token in tokens)
-    rows = [cells[at:at + width] for at in range(0, len(cells), width)]
+    rows = [cells[at : at + width] for at in range(0, len(cells), width)]
     table = document.add_table(len(rows), width, style="Table Grid")
     for inlines, row in zip(rows, table.rows):
         for inline, cell in zip(inlines, row.cells):
@@ -124,8 +124,18 @@ def make_docx(source, target):
             new.writestr(member, old.read(name), zipfile.ZIP_DEFLATED)
 
 
-BODY = ParagraphStyle("body", fontName="Times-Roman", fontSize=9.5, leading=11.6, spaceAfter=4, alignment=TA_JUSTIFY,
-                      hyphenationLang="en_GB", embeddedHyphenation=1, allowWidows=0, allowOrphans=0)
+BODY = ParagraphStyle(
+    "body",
+    fontName="Times-Roman",
+    fontSize=9.5,
+    leading=11.6,
+    spaceAfter=4,
+    alignment=TA_JUSTIFY,
+    hyphenationLang="en_GB",
+    embeddedHyphenation=1,
+    allowWidows=0,
+    allowOrphans=0,
+)
 STYLES = {
     "title": ParagraphStyle("title", fontName="Times-Bold", fontSize=16, leading=20, alignment=TA_CENTER),
     "author": ParagraphStyle("author", BODY, alignment=TA_CENTER, spaceBefore=3),
@@ -138,8 +148,14 @@ STYLES = {
     "caption": ParagraphStyle("caption", BODY, fontName="Times-Bold", fontSize=8.5, keepWithNext=1),
     "cell": ParagraphStyle("cell", fontName="Times-Roman", fontSize=8, leading=9.4),
 }
-PATTERNS = {"subheading": r"\d+\.\d+ [^\n]+", "heading": r"\d+ [^\n]+|[A-Z]+", "item": r"\d+\. .+",
-            "formula": r" {4}.+", "caption": r"Table \d+\. [^\n]+", "table": r".+\n-{20,}\n.+"}
+PATTERNS = {
+    "subheading": r"\d+\.\d+ [^\n]+",
+    "heading": r"\d+ [^\n]+|[A-Z]+",
+    "item": r"\d+\. .+",
+    "formula": r" {4}.+",
+    "caption": r"Table \d+\. [^\n]+",
+    "table": r".+\n-{20,}\n.+",
+}
 
 
 def drawn_table(block):
@@ -148,10 +164,14 @@ def drawn_table(block):
     starts = [heading.start() for heading in re.finditer(r"\S+(?: \S+)*", lines[0])]
     table = [[line[a:b].strip() for a, b in zip(starts, [*starts[1:], None])] for line in lines]
     rule = next(at for at, line in enumerate(lines) if line.startswith("---"))
-    rows = [[" ".join(parts) for parts in zip(*table[:rule])], *table[rule + 1:]]
+    rows = [[" ".join(parts) for parts in zip(*table[:rule])], *table[rule + 1 :]]
     cells = [[Paragraph(escape(cell), STYLES["cell"]) for cell in row] for row in rows]
-    look = [("GRID", (0, 0), (-1, -1), 0.4, "grey"), ("BACKGROUND", (0, 0), (-1, 0), "whitesmoke"),
-            ("LEFTPADDING", (0, 0), (-1, -1), 2.5), ("RIGHTPADDING", (0, 0), (-1, -1), 2)]
+    look = [
+        ("GRID", (0, 0), (-1, -1), 0.4, "grey"),
+        ("BACKGROUND", (0, 0), (-1, 0), "whitesmoke"),
+        ("LEFTPADDING", (0, 0), (-1, -1), 2.5),
+        ("RIGHTPADDING", (0, 0), (-1, -1), 2),
+    ]
     return Table(cells, [w * mm for w in (12, 15.5, 11, 9.5, 12, 11, 12)], style=look, spaceBefore=2, spaceAfter=8)
 
 
@@ -188,8 +208,12 @@ def make_pdf(source, target):
 
     masthead = Frame(left, top - 30 * mm, 2 * column + gap, 30 * mm, 0, 0, 0, 0)
     document = BaseDocTemplate(str(target), pagesize=A4, title=RUNNING_HEAD, author=AUTHOR, invariant=1)
-    document.addPageTemplates([PageTemplate("first", [masthead, *columns(top - 32 * mm)], onPage=furniture),
-                               PageTemplate("later", columns(top), onPage=furniture)])
+    document.addPageTemplates(
+        [
+            PageTemplate("first", [masthead, *columns(top - 32 * mm)], onPage=furniture),
+            PageTemplate("later", columns(top), onPage=furniture),
+        ]
+    )
     document.build(list(report_flow(source.read_text(encoding="utf-8"))))
 
 

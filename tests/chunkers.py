@@ -155,12 +155,16 @@ CHUNKERS = {
     "semantic": Case(_semantic(max_chunk_size=100), 100, embeds=True),
     "semantic, no maximum": Case(_semantic(), sys.maxsize, embeds=True),
     "semantic, compatible": Case(_semantic(compatible=True), sys.maxsize, embeds=True),
-    "semantic, sides": Case(_semantic(2, "gradient", max_chunk_size=60, window="sides", distance="euclidean"), 60, embeds=True),
+    "semantic, sides": Case(
+        _semantic(2, "gradient", max_chunk_size=60, window="sides", distance="euclidean"), 60, embeds=True
+    ),
     "semantic, text": Case(_semantic(2, "standard_deviation", 1, max_chunk_size=80, window="text"), 80, embeds=True),
     "semantic, count": Case(_semantic(number_of_chunks=5, min_chunk_size=10, max_chunk_size=99), 99, embeds=True),
     "semantic, tiny": Case(_semantic(breakpoint_threshold_type="interquartile", max_chunk_size=4), 4, embeds=True),
     "semantic, words": Case(_semantic(max_chunk_size=9, length_function=words), 9, words, embeds=True),
-    "semantic, cl100k": Case(_semantic(max_chunk_size=15, length_function=tokens("cl100k")), 15, _tokens("cl100k"), embeds=True),
+    "semantic, cl100k": Case(
+        _semantic(max_chunk_size=15, length_function=tokens("cl100k")), 15, _tokens("cl100k"), embeds=True
+    ),
     "semantic window": Case(lambda: SemanticWindowChunker(_static(), 3, 0.5), sys.maxsize, embeds=True),
     "cluster": Case(lambda: ClusterChunker(_static(), 40, 10), 40, _tokens("cl100k"), embeds=True),
     "cluster, characters": Case(lambda: ClusterChunker(_static(), 100, 20, len), 100, embeds=True),
@@ -202,4 +206,6 @@ CHAINS = [
     ("cluster", "sliding, tiny"),
 ]
 # Each level of a chain is the last one of the chain up to there, so all levels are under the rules.
-CHUNKERS |= {"chain: " + " > ".join(names[:k]): chain_of(*names[:k]) for names in CHAINS for k in range(2, len(names) + 1)}
+CHUNKERS |= {
+    "chain: " + " > ".join(names[:k]): chain_of(*names[:k]) for names in CHAINS for k in range(2, len(names) + 1)
+}

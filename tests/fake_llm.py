@@ -54,7 +54,9 @@ class FakeLLM(BaseChatModel):
         likely = {"logprobs": {"content": [{**tokens[0], "top_logprobs": tokens}]}} if kwargs.get("logprobs") else {}
         if self.mode in ("garbage", "nothing") and likely:
             likely["logprobs"]["content"][0] = {"token": "the", "logprob": -0.1, "top_logprobs": []}
-        message = AIMessage(content, response_metadata=likely, usage_metadata={"input_tokens": 5, "output_tokens": 2, "total_tokens": 7})
+        message = AIMessage(
+            content, response_metadata=likely, usage_metadata={"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
+        )
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     async def _agenerate(self, messages, stop=None, run_manager=None, **kwargs):

@@ -58,14 +58,20 @@ def one_by_one(count):
 
 
 def echo(words):
-    return json.dumps({"numbers": [json.loads(words.split("human: ")[1].split("\n")[0])]}) if "human: [" not in words else '{"numbers": [1]}'
+    return (
+        json.dumps({"numbers": [json.loads(words.split("human: ")[1].split("\n")[0])]})
+        if "human: [" not in words
+        else '{"numbers": [1]}'
+    )
 
 
 class TooMany(Exception):  # noqa: N818
     def __init__(self, retry_after=None, status=429):
         super().__init__("Too Many Requests")
         self.status_code = status
-        self.response = type("Response", (), {"headers": {"Retry-After": str(retry_after)} if retry_after is not None else {}})()
+        self.response = type(
+            "Response", (), {"headers": {"Retry-After": str(retry_after)} if retry_after is not None else {}}
+        )()
 
 
 # What is read in an answer.
@@ -143,11 +149,23 @@ def test_the_schema_is_sent():
     model = FakeLLM()
     Asker(model).run(all_at_once(1))
     sent = model.options[0]["response_format"]
-    assert sent["type"] == "json_schema" and sent["json_schema"]["name"] == "Numbers" and sent["json_schema"]["strict"] is True
-    assert sent["json_schema"]["schema"]["additionalProperties"] is False and sent["json_schema"]["schema"]["required"] == ["numbers"]
+    assert (
+        sent["type"] == "json_schema"
+        and sent["json_schema"]["name"] == "Numbers"
+        and sent["json_schema"]["strict"] is True
+    )
+    assert sent["json_schema"]["schema"]["additionalProperties"] is False and sent["json_schema"]["schema"][
+        "required"
+    ] == ["numbers"]
 
 
-@pytest.mark.parametrize("fault", [TypeError("got an unexpected keyword argument 'response_format'"), ValueError("400: json_schema is not supported")])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        TypeError("got an unexpected keyword argument 'response_format'"),
+        ValueError("400: json_schema is not supported"),
+    ],
+)
 def test_a_server_that_knows_no_schema_is_asked_without(fault, pauses):
     model = FakeLLM(says=echo, faults={1: fault})
     assert Asker(model).run(all_at_once(3)) == [[0], [1], [2]]
@@ -160,7 +178,14 @@ def test_a_server_that_knows_no_schema_is_asked_without(fault, pauses):
 @pytest.mark.parametrize("way", ["sync", "async"])
 @pytest.mark.parametrize(
     ("fault", "waited"),
-    [(TooMany(20), [20.0]), (TooMany(), [2.0]), (TimeoutError(), [2.0]), (ConnectionResetError(), [2.0]), (TooMany(status=503), [2.0]), (httpx.ReadTimeout(""), [2.0])],
+    [
+        (TooMany(20), [20.0]),
+        (TooMany(), [2.0]),
+        (TimeoutError(), [2.0]),
+        (ConnectionResetError(), [2.0]),
+        (TooMany(status=503), [2.0]),
+        (httpx.ReadTimeout(""), [2.0]),
+    ],
     ids=repr,
 )
 def test_a_busy_server_is_waited_for(fault, waited, way, pauses):  # api-06
@@ -185,7 +210,11 @@ def test_waiting_has_an_end_and_nothing_is_paid_for_twice(way, pauses):
     assert go() == [[1]] * 6 and model.answered == 6
 
 
-@pytest.mark.parametrize("fault", [TooMany(3600), ValueError("a bug"), TooMany(status=400), TooMany(status=401)], ids=["an hour", "bug", "400", "401"])
+@pytest.mark.parametrize(
+    "fault",
+    [TooMany(3600), ValueError("a bug"), TooMany(status=400), TooMany(status=401)],
+    ids=["an hour", "bug", "400", "401"],
+)
 def test_what_waiting_does_not_mend_is_said_at_once(fault, pauses):
     model = FakeLLM(faults={1: fault})
     with pytest.raises(LLMError, match="the model did not answer"):
@@ -206,7 +235,10 @@ def test_what_lies_behind_a_bad_connection_is_said_and_not_waited_for(pauses):
         Asker(openai(fail)).run(all_at_once(1))
     fault = type("APIConnectionError", (Exception,), {})("Connection error.")
     fault.__cause__ = NotRecordedError("nothing is recorded")
-    with pytest.raises(LLMError, match="APIConnectionError: Connection error; because of NotRecordedError: nothing is recorded. 0 replies"):
+    with pytest.raises(
+        LLMError,
+        match="APIConnectionError: Connection error; because of NotRecordedError: nothing is recorded. 0 replies",
+    ):
         Asker(FakeLLM(faults={1: fault})).run(all_at_once(1))
     assert pauses == []
 
@@ -338,7 +370,9 @@ def test_a_bar_shows_a_long_run_and_can_be_turned_off():
     )
     for environ, shown in (({}, True), ({"TQDM_DISABLE": "1"}, False)):
         clean = {name: value for name, value in os.environ.items() if name != "TQDM_DISABLE"}
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**clean, **environ})
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**clean, **environ}
+        )
         assert ("asking" in done.stderr) == shown and done.stdout == ""
 
 
@@ -346,13 +380,26 @@ def test_a_bar_shows_a_long_run_and_can_be_turned_off():
 
 
 def openai(handle):
-    client, later = httpx.Client(transport=httpx.MockTransport(handle)), httpx.AsyncClient(transport=httpx.MockTransport(handle))
-    return ChatOpenAI(model="local", api_key="none", base_url="http://model/v1", max_retries=0, http_client=client, http_async_client=later)
+    client, later = (
+        httpx.Client(transport=httpx.MockTransport(handle)),
+        httpx.AsyncClient(transport=httpx.MockTransport(handle)),
+    )
+    return ChatOpenAI(
+        model="local",
+        api_key="none",
+        base_url="http://model/v1",
+        max_retries=0,
+        http_client=client,
+        http_async_client=later,
+    )
 
 
 def completion(words, finish="stop", **message):
     choice = {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": words, **message}}
-    return httpx.Response(200, json={"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": None})
+    return httpx.Response(
+        200,
+        json={"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": None},
+    )
 
 
 def test_openais_client_sends_the_schema_and_waits_as_long_as_the_server_says(pauses):
@@ -393,9 +440,21 @@ def test_an_answer_that_is_cut_off_is_an_unusable_one(finish, pauses):
 
 REFUSALS = {
     "Azure's filter": {"code": "content_filter", "message": "The response was filtered", "type": None},
-    "OpenAI's filter": {"code": "invalid_prompt", "message": "Your prompt was flagged", "type": "invalid_request_error"},
-    "OpenAI, too long": {"code": "context_length_exceeded", "message": "maximum context length is 8192 tokens", "type": "invalid_request_error"},
-    "llama.cpp, too long": {"code": 400, "message": "request (9031 tokens) exceeds the available context size", "type": "exceed_context_size_error"},
+    "OpenAI's filter": {
+        "code": "invalid_prompt",
+        "message": "Your prompt was flagged",
+        "type": "invalid_request_error",
+    },
+    "OpenAI, too long": {
+        "code": "context_length_exceeded",
+        "message": "maximum context length is 8192 tokens",
+        "type": "invalid_request_error",
+    },
+    "llama.cpp, too long": {
+        "code": 400,
+        "message": "request (9031 tokens) exceeds the available context size",
+        "type": "exceed_context_size_error",
+    },
 }
 
 
@@ -404,7 +463,9 @@ REFUSALS = {
 def test_a_question_that_a_server_will_not_read_spoils_no_other(error, way, pauses):
     def handle(request):
         number = json.loads(json.loads(request.content)["messages"][1]["content"])
-        return httpx.Response(400, json={"error": error}) if number == 1 else completion(json.dumps({"numbers": [number]}))
+        return (
+            httpx.Response(400, json={"error": error}) if number == 1 else completion(json.dumps({"numbers": [number]}))
+        )
 
     asker = Asker(openai(handle))
     with pytest.warns(UserWarning, match=f"1 of 3 questions .*the model refused: .*{re.escape(error['message'][:20])}"):
@@ -412,7 +473,14 @@ def test_a_question_that_a_server_will_not_read_spoils_no_other(error, way, paus
     assert [found[0], found[2]] == [[0], [2]] and isinstance(found[1], Unusable) and pauses == []
 
 
-@pytest.mark.parametrize("fault", [httpx.RemoteProtocolError("peer closed connection without sending complete message body"), httpx.ReadError("reset"), httpx.ReadTimeout("")])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        httpx.RemoteProtocolError("peer closed connection without sending complete message body"),
+        httpx.ReadError("reset"),
+        httpx.ReadTimeout(""),
+    ],
+)
 def test_a_connection_that_breaks_in_the_middle_is_tried_again(fault, pauses):
     seen = []
 
@@ -426,11 +494,17 @@ def test_a_connection_that_breaks_in_the_middle_is_tried_again(fault, pauses):
 
 
 def test_what_lasts_may_quote_a_document_that_speaks_of_schemas(pauses):
-    model = FakeLLM(says=echo, faults={1: NotRecordedError("nothing is recorded for 'the json_schema of a response_format'")})
+    model = FakeLLM(
+        says=echo, faults={1: NotRecordedError("nothing is recorded for 'the json_schema of a response_format'")}
+    )
     asker = Asker(model)
     with pytest.raises(LLMError, match="nothing is recorded"):
         asker.run(all_at_once(2))
-    assert len(model.asked) == 1 and asker.run(all_at_once(2)) == [[0], [1]] and all("response_format" in options for options in model.options)
+    assert (
+        len(model.asked) == 1
+        and asker.run(all_at_once(2)) == [[0], [1]]
+        and all("response_format" in options for options in model.options)
+    )
 
 
 def test_every_kind_of_chat_model_is_read():

@@ -180,7 +180,9 @@ def test_a_level_is_the_last_one_of_the_chain_up_to_there(text, splitters):
         shorter = SplitterChain(splitters[:number])
         last = level(shorter.chunk(text), number)
         assert everything(level(chunks, number)) == everything(last)
-        assert [(c.start, c.end) for c in last] == shorter.spans(text) and [c.text for c in last] == shorter.split_text(text)
+        assert [(c.start, c.end) for c in last] == shorter.spans(text) and [c.text for c in last] == shorter.split_text(
+            text
+        )
 
 
 @pytest.mark.parametrize("place", range(3))
@@ -263,11 +265,15 @@ def test_a_rewriting_method_in_the_last_place_says_where_in_the_document_it_read
     assert calm.parent_id == "doc_0" and PETS[calm.start : calm.end] == "They purr. They sleep."
     assert [PETS[a:b] for a, b in calm.metadata["spans"]] == ["They purr.", "They sleep."]
     bark = chunks[-1]
-    assert bark.text == PETS[bark.start : bark.end] == "They bark." and bark.metadata["spans"] == [(bark.start, bark.end)]
+    assert bark.text == PETS[bark.start : bark.end] == "They bark." and bark.metadata["spans"] == [
+        (bark.start, bark.end)
+    ]
 
 
 def test_a_rewriting_method_in_an_earlier_place_says_what_is_split_next():
-    chain = SplitterChain([SECTION, PropositionChunker(FakeLLM(says=states)), SentenceChunker(12)], include_all_chunks=True)
+    chain = SplitterChain(
+        [SECTION, PropositionChunker(FakeLLM(says=states)), SentenceChunker(12)], include_all_chunks=True
+    )
     chunks = chain.chunk(PETS)
     calm = next(c for c in chunks if c.text == "Cats are calm.")
     assert [c.text for c in chunks if c.parent_id == calm.id] == ["They purr.", "They sleep."]
@@ -301,7 +307,11 @@ def test_continuation_headings_and_joiners_are_not_split():
     assert chain.split_text(text) == ["# Cats", *["They purr all day."] * 9]
     paragraphs = ParagraphChunker(20, join=" / ")
     chunks = SplitterChain([paragraphs, ParagraphChunker(5)]).chunk("One.\n\nTwo.\n\nThree.")
-    assert [(c.id, c.text) for c in chunks[:3]] == [("doc_0", "One. / Two. / Three."), ("doc_0_0", "One."), ("doc_0_1", "Two.")]
+    assert [(c.id, c.text) for c in chunks[:3]] == [
+        ("doc_0", "One. / Two. / Three."),
+        ("doc_0_0", "One."),
+        ("doc_0_1", "Two."),
+    ]
 
 
 def test_places_in_the_metadata_of_a_child_are_places_in_the_document():
@@ -393,7 +403,10 @@ class Counting(Chunker):
 def test_each_chunker_reads_the_document_once(verb):
     for size in (10_000, 1_000_000):
         text = ("word " * 19 + "end.\n\n") * (size // 101)
-        counting = [Counting(c) for c in (ParagraphChunker(2000), RecursiveChunker(300), SentenceChunker(101), FixedSizeChunker(99))]
+        counting = [
+            Counting(c)
+            for c in (ParagraphChunker(2000), RecursiveChunker(300), SentenceChunker(101), FixedSizeChunker(99))
+        ]
         getattr(SplitterChain(counting), verb)(text)
         assert all(0.95 * len(text) < c.characters <= len(text) for c in counting)
         assert counting[0].calls == 1 and counting[3].calls <= size / 90
@@ -402,7 +415,9 @@ def test_each_chunker_reads_the_document_once(verb):
 def test_a_blank_text_or_none_reaches_no_second_chunker():
     second = Counting(SENTENCE)
     chain = SplitterChain([SECTION, second])
-    assert chain.chunk(" \n\ufeff") == chain.split_text("") == chain.spans("\t") == chain.create_documents(["", " "]) == []
+    assert (
+        chain.chunk(" \n\ufeff") == chain.split_text("") == chain.spans("\t") == chain.create_documents(["", " "]) == []
+    )
     with pytest.raises(ValueError, match="text is of type bytes: must be a str"):
         chain.chunk(b"text")
     with pytest.raises(ValueError, match="doc_id=3: must be a str"):
@@ -514,18 +529,29 @@ def test_langchain_gets_the_last_level_with_true_places():
         "source": "a_b_1.md", "tags": ["x"], "document": "a_b_1.md", "chunk_id": "a_b_1.md_0_0_0", "start_index": 0, "end_index": 6, "parent_id": "a_b_1.md_0_0", "index": 0, "total": 1,
     }  # fmt: skip
     text_of = {"a_b_1.md": PETS, "a_b_1.md#2": PETS, "_": texts[3]}
-    assert all(text_of[d.metadata["document"]][d.metadata["start_index"] : d.metadata["end_index"]] == d.page_content for d in made)
+    assert all(
+        text_of[d.metadata["document"]][d.metadata["start_index"] : d.metadata["end_index"]] == d.page_content
+        for d in made
+    )
     assert [d.page_content for d in made] == [part for text in texts for part in chain.split_text(text)]
-    documents = [Document(page_content=text, metadata=metadata) for text, metadata in zip(texts, metadatas, strict=True)]
+    documents = [
+        Document(page_content=text, metadata=metadata) for text, metadata in zip(texts, metadatas, strict=True)
+    ]
     assert list(chain.transform_documents(documents)) == chain.split_documents(documents) == made
-    parents = {c.id for text, name in ((PETS, "a_b_1.md"), (PETS, "a_b_1.md#2"), (texts[3], "_")) for c in chain.chunk(text, name)}
+    parents = {
+        c.id
+        for text, name in ((PETS, "a_b_1.md"), (PETS, "a_b_1.md#2"), (texts[3], "_"))
+        for c in chain.chunk(text, name)
+    }
     assert {d.metadata["parent_id"] for d in made} <= parents
 
 
 @pytest.mark.parametrize("doc_id", ["", "_", "_0", "a_0_1", "doc_0", "ä/ö_3.md", "x\n_1"], ids=ascii)
 def test_ids_hold_for_any_name_of_a_document(doc_id):
     chunks = SplitterChain(THREE, include_all_chunks=True).chunk(PETS, doc_id)
-    assert [c.id.removeprefix(doc_id) for c in chunks] == [c.id.removeprefix("doc") for c in SplitterChain(THREE, True).chunk(PETS)]
+    assert [c.id.removeprefix(doc_id) for c in chunks] == [
+        c.id.removeprefix("doc") for c in SplitterChain(THREE, True).chunk(PETS)
+    ]
     assert {c.document for c in chunks} == {doc_id}
     made = SplitterChain(THREE).create_documents([PETS], [{"id": doc_id}])
     assert [d.page_content for d in made] == [c.text for c in level(chunks, 3)]
@@ -560,7 +586,9 @@ def test_ids_do_not_depend_on_the_process():  # ret-02
     )
     run = [sys.executable, "-c", code]
     outputs = {
-        subprocess.run(run, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": seed}).stdout
+        subprocess.run(
+            run, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": seed}
+        ).stdout
         for seed in ("0", "1", "random")
     }
     assert len(outputs) == 1 and "id='a.md_0_2', parent_id='a.md_0'" in outputs.pop()
@@ -577,7 +605,9 @@ def test_a_token_that_is_longer_than_the_limit_has_children():  # lost-08
     text = "X = '" + "q" * 600 + "'\ny = 1\n"
     chunks = SplitterChain([FixedSizeChunker(10_000), CodeChunker("python", 100)]).chunk(text)
     assert_families(chunks, text)
-    assert "".join(c.text for c in level(chunks, 2)).count("q") == 600 and all(len(c.text) <= 100 for c in level(chunks, 2))
+    assert "".join(c.text for c in level(chunks, 2)).count("q") == 600 and all(
+        len(c.text) <= 100 for c in level(chunks, 2)
+    )
 
 
 # Arguments.

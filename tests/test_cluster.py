@@ -44,7 +44,9 @@ def test_the_mean_is_that_of_all_pairs():
     assert mean_similarity(vectors[:1]) == pytest.approx(0, abs=1e-6)
 
 
-@pytest.mark.parametrize("vectors", [np.eye(30), np.ones((30, 1)), np.zeros((30, 4)), -np.eye(30)], ids=["apart", "one", "zero", "minus"])
+@pytest.mark.parametrize(
+    "vectors", [np.eye(30), np.ones((30, 1)), np.zeros((30, 4)), -np.eye(30)], ids=["apart", "one", "zero", "minus"]
+)
 def test_where_no_block_is_worth_anything_none_is_too_long(vectors):
     # In the published code a piece whose blocks are all worth nothing points back to the beginning of the text.
     blocks = best_blocks(block_values(unit(vectors), [1] * 30, 4))

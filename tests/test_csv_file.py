@@ -71,7 +71,9 @@ def test_a_link_stays_a_link_and_a_device_is_not_replaced(tmp_path):
     chunks = HeadingChunker().chunk("# A\n\nwords", "a.md")
     (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
     write_csv(chunks, tmp_path / "link.csv")
-    assert (tmp_path / "link.csv").is_symlink() and (tmp_path / "real.csv").read_text(encoding="utf-8-sig").count("a.md") == 2
+    assert (tmp_path / "link.csv").is_symlink() and (tmp_path / "real.csv").read_text(encoding="utf-8-sig").count(
+        "a.md"
+    ) == 2
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe"):
         with pytest.raises(ValueError, match="must be a file that can be replaced"):

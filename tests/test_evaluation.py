@@ -134,7 +134,9 @@ def test_a_strategy_is_scored_by_the_passages_that_it_gives(board):
     assert row.sizes.tolist() == plain.sizes.tolist() and row.cut.tolist() == plain.cut.tolist()
     for place, each in enumerate(QUESTIONS):
         assert row.scores["recall"][place] == span_scores(row.hits[place], each.spans).recall
-        assert all(hit.chunk.text == DOCUMENTS[hit.chunk.document][hit.chunk.start : hit.chunk.end] for hit in row.hits[place])
+        assert all(
+            hit.chunk.text == DOCUMENTS[hit.chunk.document][hit.chunk.start : hit.chunk.end] for hit in row.hits[place]
+        )
     assert row.scores["recall"][3] == 1 > plain.scores["recall"][3], "the gold is in two sentences"
     assert row.tokens.mean() > plain.tokens.mean() and row.calls.embedded == plain.calls.embedded
     # A budget of a strategy's own, and of the board.
@@ -317,7 +319,11 @@ def test_within_a_budget_hits_are_read_in_order_as_long_as_they_fit(board):
                     wanted, left = [*wanted, hit], left - length
             assert kept == wanted and spent == budget - left <= budget
         recall = [span_scores(kept, q.spans).recall for kept, q in zip(read.hits, QUESTIONS, strict=True)]
-        assert read.scores["recall"].tolist() == recall and (read.cut == row.cut).all() and read.scores["omega"] is row.scores["omega"]
+        assert (
+            read.scores["recall"].tolist() == recall
+            and (read.cut == row.cut).all()
+            and read.scores["omega"] is row.scores["omega"]
+        )
     assert read.scores["recall"].tolist() == row.scores["recall"].tolist() and board.rows["thirties"] is row
     with pytest.raises(ValueError, match="max_tokens=0"):
         board.within(0)
@@ -345,7 +351,9 @@ def test_the_same_differences_come_as_numbers(board):
     kinds = board.gains(pairs, by="kind")
     assert list(kinds.index)[:2] == [("whole minus cut", "fact"), ("whole minus cut", "across")]
     assert kinds["questions"].tolist() == [3, 1, 3, 1]
-    assert (kinds["questions"] * kinds["mean"]).groupby("pair").sum()["whole minus cut"] == pytest.approx(4 * single.mean)
+    assert (kinds["questions"] * kinds["mean"]).groupby("pair").sum()["whole minus cut"] == pytest.approx(
+        4 * single.mean
+    )
     assert board.gains([]).empty and board.differences([]).empty
 
 

@@ -19,7 +19,9 @@ def test_plain_windows_follow_the_arithmetic(length, size, overlap):
     assert spans == (expected if length else [])
 
 
-PIECES = st.sampled_from(["word", "a", " ", " " * 40, "\n", "\r\n", "e\u0301", "\u0301", "👩‍🔬", "🇫🇷", "東京", "\ufeff"])
+PIECES = st.sampled_from(
+    ["word", "a", " ", " " * 40, "\n", "\r\n", "e\u0301", "\u0301", "👩‍🔬", "🇫🇷", "東京", "\ufeff"]
+)
 
 
 @settings(derandomize=True)
@@ -31,7 +33,12 @@ def test_the_chunkers_short_ways_give_what_the_lessons_functions_give(text, size
 
 
 def test_last_window_is_never_inside_the_one_before():  # dup-01, hang-02
-    assert fixed_spans("".join(chr(97 + i % 26) for i in range(300)), 100, 20) == [(0, 100), (80, 180), (160, 260), (240, 300)]
+    assert fixed_spans("".join(chr(97 + i % 26) for i in range(300)), 100, 20) == [
+        (0, 100),
+        (80, 180),
+        (160, 260),
+        (240, 300),
+    ]
     assert fixed_spans("x" * 23, 10, 3) == [(0, 10), (7, 17), (14, 23)]
     assert fixed_spans("x" * 20, 10, 0) == [(0, 10), (10, 20)], "an exact fit has no empty tail"
     assert fixed_spans("x" * 180, 100, 20) == [(0, 100), (80, 180)], "nor a tail that the window before holds"
@@ -50,7 +57,9 @@ def test_sliding_windows_are_widened_on_both_sides(length, size, overlap):
     assert spans[-1][1] == length and all(end < length for _, end in spans[:-1])
 
 
-@pytest.mark.parametrize("make", [FixedSizeChunker, lambda s, o: FixedSizeChunker(s, o, "cl100k"), SlidingWindowChunker])
+@pytest.mark.parametrize(
+    "make", [FixedSizeChunker, lambda s, o: FixedSizeChunker(s, o, "cl100k"), SlidingWindowChunker]
+)
 @pytest.mark.parametrize(
     ("size", "overlap", "names"),
     [(2, 2, "overlap=2.*size=2"), (3, 5, "overlap=5.*size=3"), (0, 0, "size=0"), (-1, 0, "size=-1"), (10, -1, "overlap=-1"),
@@ -95,7 +104,9 @@ def test_token_windows_are_exact_and_whole(text, size, overlap, name):
         assert c.start in legal and c.end in legal, "cut inside a token"
         assert count(c.text) <= size or len(regex.findall(r"\X", c.text)) == 1 or len(count.starts(c.text)) == 1
     if not overlap:
-        assert "".join(c.text for c in chunks).rstrip() == text.rstrip(), "only a blank window at the end may be missing"
+        assert "".join(c.text for c in chunks).rstrip() == text.rstrip(), (
+            "only a blank window at the end may be missing"
+        )
 
 
 def by_characters(size, overlap):
@@ -134,6 +145,8 @@ def is_exception(text, chunk):
 
 
 def test_a_length_function_is_kept_to():
-    chunks = FixedSizeChunker(4, 1, length_function=lambda t: len(t.split())).chunk("one two three four five six seven eight")
+    chunks = FixedSizeChunker(4, 1, length_function=lambda t: len(t.split())).chunk(
+        "one two three four five six seven eight"
+    )
     assert all(len(c.text.split()) <= 4 for c in chunks)
     assert all(right.start <= left.end for left, right in zip(chunks, chunks[1:], strict=False))

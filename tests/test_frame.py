@@ -23,8 +23,54 @@ ROOT = Path(__file__).resolve().parents[1]
 TOP = {"notebooks", "chunklab", "data", "tests", "requirements.txt", "README.md", "pyproject.toml", "LICENSE"}
 DOTS = {".ci", ".github", ".gitignore", ".gitattributes"}
 # A module imports from its own row and the rows above it; models and exercises from nothing but themselves.
-LAYERS = ["exercises", "models", "chunk", "chunkers", "settings", "formats", "documents", "corpus", "index_file", "queries", "retrieval", "multi_vector", "metrics", "passages", "retriever", "strategies", "hybrid", "counting", "rows", "choosing", "evaluation", "kept_rows", "sweeping", "ragas_metrics", "judging", "question_checks", "question_file", "testset", "known_items"]
-LAYERS += ["figures", "curves", "score_figures", "view", "explorer", "record", "chunk_files", "chunk_table", "ray_session", "scale", "own_documents", "recommendation_page", "recommendation", "recommending", "__main__"]
+LAYERS = [
+    "exercises",
+    "models",
+    "chunk",
+    "chunkers",
+    "settings",
+    "formats",
+    "documents",
+    "corpus",
+    "index_file",
+    "queries",
+    "retrieval",
+    "multi_vector",
+    "metrics",
+    "passages",
+    "retriever",
+    "strategies",
+    "hybrid",
+    "counting",
+    "rows",
+    "choosing",
+    "evaluation",
+    "kept_rows",
+    "sweeping",
+    "ragas_metrics",
+    "judging",
+    "question_checks",
+    "question_file",
+    "testset",
+    "known_items",
+]
+LAYERS += [
+    "figures",
+    "curves",
+    "score_figures",
+    "view",
+    "explorer",
+    "record",
+    "chunk_files",
+    "chunk_table",
+    "ray_session",
+    "scale",
+    "own_documents",
+    "recommendation_page",
+    "recommendation",
+    "recommending",
+    "__main__",
+]
 ALONE = {"models", "exercises", "chunk"}
 HEAVY = {"onnxruntime", "faiss", "wordllama", "pandas", "matplotlib", "tiktoken", "tokenizers", "langchain_openai"}
 HEAVY |= {"bm25s", "Stemmer", "numpy", "langchain_core", "langchain_text_splitters", "ragas", "ray", "ipywidgets"}

@@ -79,7 +79,9 @@ def test_a_span_outside_the_text_is_an_error(model, spans):
         late_embeddings("text.", spans, model)
 
 
-@pytest.mark.parametrize("spans", [None, "ab", 3, [None], ["ab"], [(1,)], [(0, 1, 2)], [(0.0, 4.0)], [("0", "4")], [slice(0, 4)]], ids=str)
+@pytest.mark.parametrize(
+    "spans", [None, "ab", 3, [None], ["ab"], [(1,)], [(0, 1, 2)], [(0.0, 4.0)], [("0", "4")], [slice(0, 4)]], ids=str
+)
 def test_what_are_no_spans_is_an_error(model, spans):
     with pytest.raises(ValueError, match="spans.*must (be a list of|hold) chunks"):
         late_embeddings("text.", spans, model)
@@ -104,7 +106,9 @@ def test_a_model_that_reads_next_to_nothing_ends(most):
     assert late_embeddings("one two three, four. " * 9, [(0, 40)], Tiny()).any()
 
 
-@pytest.mark.parametrize("text", ["ok \ud835 tail \x00 end", "\x00\x00", "👩‍🔬🇫🇷" * 5, "\ufeff\ufeff", "  \n"], ids=ascii)
+@pytest.mark.parametrize(
+    "text", ["ok \ud835 tail \x00 end", "\x00\x00", "👩‍🔬🇫🇷" * 5, "\ufeff\ufeff", "  \n"], ids=ascii
+)
 def test_any_text_has_vectors_or_zeros(model, text):
     lengths = np.linalg.norm(late_embeddings(text, [(i, i + 1) for i in range(len(text))], model), axis=1)
     assert all(abs(length - round(length)) < 1e-3 for length in lengths)

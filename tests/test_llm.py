@@ -23,13 +23,24 @@ NOTES = {"model": "Tiny-1B", "sha256": "0" * 64, "date": "2000-01-01"}
 
 
 def asked(words, **more):
-    return {"messages": [{"role": "user", "content": words}], "temperature": 0.0, "max_completion_tokens": 1024, "seed": llm.SEED, **more}
+    return {
+        "messages": [{"role": "user", "content": words}],
+        "temperature": 0.0,
+        "max_completion_tokens": 1024,
+        "seed": llm.SEED,
+        **more,
+    }
 
 
 def answered(words, model="Tiny-1B"):
     message = {"role": "assistant", "content": words}
     usage = {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7}
-    return {"object": "chat.completion", "model": model, "usage": usage, "choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
+    return {
+        "object": "chat.completion",
+        "model": model,
+        "usage": usage,
+        "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+    }
 
 
 @pytest.fixture
@@ -88,12 +99,20 @@ def test_a_recording_is_readable_small_and_without_secrets(folder):
 
 
 def test_an_answer_is_kept_without_ids_times_and_bytes():
-    token = {"token": "a", "logprob": -0.123456, "bytes": [97], "id": 3, "top_logprobs": [{"token": "b", "logprob": -1.0, "bytes": [98]}]}
+    token = {
+        "token": "a",
+        "logprob": -0.123456,
+        "bytes": [97],
+        "id": 3,
+        "top_logprobs": [{"token": "b", "logprob": -1.0, "bytes": [98]}],
+    }
     answer = {**answered("x"), "id": "chatcmpl-1", "created": 1, "timings": {}, "system_fingerprint": "b1"}
     answer["choices"][0]["logprobs"] = {"content": [token]}
     kept = bare(answer)
     assert set(kept) == {"choices", "usage", "model", "object"}
-    assert kept["choices"][0]["logprobs"]["content"] == [{"token": "a", "logprob": -0.1235, "top_logprobs": [{"token": "b", "logprob": -1.0}]}]
+    assert kept["choices"][0]["logprobs"]["content"] == [
+        {"token": "a", "logprob": -0.1235, "top_logprobs": [{"token": "b", "logprob": -1.0}]}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +160,9 @@ def test_what_is_not_recorded_is_asked_of_the_live_model(tmp_path, monkeypatch):
     replay._client = httpx.Client(transport=httpx.MockTransport(serve))
     from langchain_openai import ChatOpenAI
 
-    model = ChatOpenAI(model="local", api_key="none", base_url="http://model/v1", http_client=httpx.Client(transport=replay))
+    model = ChatOpenAI(
+        model="local", api_key="none", base_url="http://model/v1", http_client=httpx.Client(transport=replay)
+    )
     reply = model.invoke("New?")
     assert reply.content == "Live." and written_by(reply) == "Small, live"
     assert seen[0][0] == "http://127.0.0.1:9/v1/chat/completions" and seen[0][1]["messages"][0]["content"] == "New?"
@@ -154,7 +175,13 @@ def test_a_refusal_of_the_live_model_reaches_the_caller(tmp_path, status):
     replay = Replay(Recordings(tmp_path), lambda: ("http://127.0.0.1:9/v1", "Small, live"))
     error = {"error": {"message": "the request exceeds the available context size", "type": "x", "code": status}}
     replay._client = httpx.Client(transport=httpx.MockTransport(lambda request: httpx.Response(status, json=error)))
-    model = ChatOpenAI(model="local", api_key="none", base_url="http://model/v1", max_retries=0, http_client=httpx.Client(transport=replay))
+    model = ChatOpenAI(
+        model="local",
+        api_key="none",
+        base_url="http://model/v1",
+        max_retries=0,
+        http_client=httpx.Client(transport=replay),
+    )
     with pytest.raises(Exception, match="context size"):
         model.invoke("New?")
 
@@ -166,7 +193,11 @@ def test_a_refusal_of_the_live_model_reaches_the_caller(tmp_path, status):
         ({"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}, "gpt-4o-mini", "http://127.0.0.1:1/v1"),
         ({"OPENAI_API_BASE": "http://127.0.0.1:1/v1", "OPENAI_BASE_URL": " "}, "gpt-4o-mini", "http://127.0.0.1:1/v1"),
         ({"OPENAI_API_KEY": "a-key", "OPENAI_MODEL": "other"}, "other", "https://api.openai.com/v1"),
-        ({"OPENAI_API_KEY": "a-key\n", "OPENAI_BASE_URL": "", "OPENAI_API_BASE": "", "OPENAI_MODEL": " "}, "gpt-4o-mini", "https://api.openai.com/v1"),
+        (
+            {"OPENAI_API_KEY": "a-key\n", "OPENAI_BASE_URL": "", "OPENAI_API_BASE": "", "OPENAI_MODEL": " "},
+            "gpt-4o-mini",
+            "https://api.openai.com/v1",
+        ),
         ({"OPENAI_API_KEY": "a-key", "OPENAI_BASE_URL": "  "}, "gpt-4o-mini", "https://api.openai.com/v1"),
     ],
 )
@@ -254,9 +285,15 @@ def torn(request):
 @pytest.mark.parametrize("way", ["sync", "async"])
 @pytest.mark.parametrize(
     ("fault", "says"),
-    [(stopped, "does not answer any more.*restart the kernel"), (torn, "does not answer any more.*restart the kernel"), (slow, "no answer in 300.0 seconds to .*max_tokens")],
+    [
+        (stopped, "does not answer any more.*restart the kernel"),
+        (torn, "does not answer any more.*restart the kernel"),
+        (slow, "no answer in 300.0 seconds to .*max_tokens"),
+    ],
 )
-def test_a_live_model_that_is_gone_or_slow_says_what_to_do_and_is_not_waited_for(tmp_path, monkeypatch, fault, says, way):
+def test_a_live_model_that_is_gone_or_slow_says_what_to_do_and_is_not_waited_for(
+    tmp_path, monkeypatch, fault, says, way
+):
     waited = []
     monkeypatch.setattr(asking, "sleep", waited.append)
     replay = Replay(Recordings(tmp_path), lambda: ("http://127.0.0.1:9/v1", "Small, live"))
@@ -301,8 +338,16 @@ def small(tmp_path, monkeypatch):
 def test_the_local_model_answers_for_itself(small):
     reply = small.invoke("Name a colour.", max_tokens=4)
     assert written_by(reply) == "SmolLM2-135M-Instruct, live on this machine" and reply.content.strip()
-    schema = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}}
-    assert set(json.loads(small.invoke("How many legs has a cat?", max_tokens=20, response_format=schema).content)) == {"n"}
+    schema = {
+        "type": "json_schema",
+        "json_schema": {
+            "name": "n",
+            "schema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+        },
+    }
+    assert set(json.loads(small.invoke("How many legs has a cat?", max_tokens=20, response_format=schema).content)) == {
+        "n"
+    }
 
 
 HARMLESS = "The cat sleeps.\n\nIt purrs.\n\nRates rose."
@@ -313,13 +358,18 @@ ORDERS = (
 
 
 @pytest.mark.filterwarnings("ignore:.*got no answer that could be used")
-@pytest.mark.parametrize("method", [LLMChunker, LumberChunker, PropositionChunker, add_context], ids=lambda method: method.__name__)
+@pytest.mark.parametrize(
+    "method", [LLMChunker, LumberChunker, PropositionChunker, add_context], ids=lambda method: method.__name__
+)
 def test_live_a_document_that_gives_orders_loses_nothing_and_changes_no_other(method, small, monkeypatch):
     monkeypatch.setattr(asking, "TRIES", 1)  # a small model is slow, and what it says is of no matter here
 
     def chunked(*texts):
         chunker = method(small) if method is not add_context else None
-        return [chunker.chunk(text) if chunker else add_context(FixedSizeChunker(200).chunk(text), text, small) for text in texts]
+        return [
+            chunker.chunk(text) if chunker else add_context(FixedSizeChunker(200).chunk(text), text, small)
+            for text in texts
+        ]
 
     hostile, after = chunked(ORDERS, HARMLESS)
     assert after == chunked(HARMLESS)[0]

@@ -67,7 +67,10 @@ def answers(*texts):
 @pytest.mark.parametrize("name", LOSSLESS)
 @pytest.mark.parametrize("mode", MODES)
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(text=TEXT, faults=st.dictionaries(st.integers(1, 12), st.sampled_from([TimeoutError(), ConnectionError(), "429"]), max_size=4))
+@given(
+    text=TEXT,
+    faults=st.dictionaries(st.integers(1, 12), st.sampled_from([TimeoutError(), ConnectionError(), "429"]), max_size=4),
+)
 def test_whatever_the_model_answers_nothing_is_lost(name, mode, text, faults, pauses):
     faults = {n: Busy() if fault == "429" else fault for n, fault in faults.items()}
     with warnings.catch_warnings():
@@ -85,7 +88,9 @@ class Busy(Exception):  # noqa: N818
 def assert_lossless(chunks, text):
     assert all(text[c.start : c.end] == c.text and c.text.strip() for c in chunks)
     assert all(a.end <= b.start for a, b in zip(chunks, chunks[1:], strict=False))
-    between = [text[a:b] for a, b in zip([0, *(c.end for c in chunks)], [*(c.start for c in chunks), len(text)], strict=True)]
+    between = [
+        text[a:b] for a, b in zip([0, *(c.end for c in chunks)], [*(c.start for c in chunks), len(text)], strict=True)
+    ]
     assert not "".join(between).replace("\ufeff", "").strip()
 
 
@@ -112,7 +117,11 @@ def test_a_long_text_takes_bounded_calls(name, corpus):
 
 def test_chunks_begin_where_the_model_says():
     chunks = LLMChunker(FakeLLM(says=finds("Rates", "The sea"))).chunk(PETS)
-    assert [c.text for c in chunks] == ["The cat sleeps. It purrs all day.", "Rates rose again. Banks are glad of it.", "The sea is calm. No ship is late."]
+    assert [c.text for c in chunks] == [
+        "The cat sleeps. It purrs all day.",
+        "Rates rose again. Banks are glad of it.",
+        "The sea is calm. No ship is late.",
+    ]
     assert all(c.metadata == {} for c in chunks)
 
 
@@ -144,7 +153,10 @@ def test_hang_06_numbers_that_lead_nowhere_end():
 
 def test_api_04_numbers_are_those_of_sentences_never_places_in_words():
     text = "One line of text here. Another line of text here. A third line."
-    for said, why in (("17", "starts: Input should be a valid list"), ("[17]", "starts: the sentences have the numbers 1 to 3")):
+    for said, why in (
+        ("17", "starts: Input should be a valid list"),
+        ("[17]", "starts: the sentences have the numbers 1 to 3"),
+    ):
         chunks = LLMChunker(FakeLLM(says=answers(said))).chunk(text)
         assert [c.text for c in chunks] == [text] and chunks[0].metadata == {"fallback": why}
     assert [c.text for c in LLMChunker(FakeLLM(says=answers("[2]"))).chunk(text)] == [text[:22], text[23:]]
@@ -195,7 +207,17 @@ def test_a_transcript_of_one_paragraph_is_divided_all_the_same():
 
 
 def likely(**words):
-    return {"logprobs": {"content": [{"token": "keep", "logprob": -9.0, "top_logprobs": [{"token": w, "logprob": p} for w, p in words.items()]}]}}
+    return {
+        "logprobs": {
+            "content": [
+                {
+                    "token": "keep",
+                    "logprob": -9.0,
+                    "top_logprobs": [{"token": w, "logprob": p} for w, p in words.items()],
+                }
+            ]
+        }
+    }
 
 
 def test_cuts_where_split_is_likelier_and_what_is_too_long_where_it_is_likeliest():
@@ -219,13 +241,23 @@ def test_the_curve_and_the_chunks_are_paid_for_once():
 
 
 def test_tokens_count_for_the_word_that_they_begin():
-    assert split_margin({"Split": 0.0}) == 1 and split_margin({" ke": 0.0}) == -1 and split_margin({"s": 0.0, "k": 0.0}) == 0
-    assert split_margin({"the": 0.0, " ": 0.0}) is None and split_margin({}) is None and split_margin({"split": float("nan")}) is None
+    assert (
+        split_margin({"Split": 0.0}) == 1
+        and split_margin({" ke": 0.0}) == -1
+        and split_margin({"s": 0.0, "k": 0.0}) == 0
+    )
+    assert (
+        split_margin({"the": 0.0, " ": 0.0}) is None
+        and split_margin({}) is None
+        and split_margin({"split": float("nan")}) is None
+    )
 
 
 def test_a_model_without_log_probabilities_is_told_apart():
     model = FakeLLM()
-    model.__class__ = type("Bare", (FakeLLM,), {"_generate": lambda self, messages, **kwargs: FakeLLM._generate(self, messages)})
+    model.__class__ = type(
+        "Bare", (FakeLLM,), {"_generate": lambda self, messages, **kwargs: FakeLLM._generate(self, messages)}
+    )
     with pytest.raises(LLMError, match="no log-probabilities: KeepOrSplitChunker needs them.*or take LLMChunker"):
         KeepOrSplitChunker(model).chunk(PETS)
     assert KeepOrSplitChunker(model).chunk("One sentence alone.")[0].text == "One sentence alone."
@@ -245,15 +277,29 @@ def test_what_is_no_log_probability_is_none(logprobs):
 
 def test_probabilities_as_servers_write_them():
     def margin(token, logprob, top):
-        reply = reply_of(AIMessage(token, response_metadata={"logprobs": {"content": [{"token": token, "logprob": logprob, "top_logprobs": top}]}}))
+        reply = reply_of(
+            AIMessage(
+                token,
+                response_metadata={
+                    "logprobs": {"content": [{"token": token, "logprob": logprob, "top_logprobs": top}]}
+                },
+            )
+        )
         return split_margin(reply.likely)
 
     half = math.log(0.5)
-    assert margin("keep", half, None) == margin(" KEEP", half, []) == -0.5 and margin("sp", half, [{"token": " Keep", "logprob": -9999.0}]) == 0.5
-    assert margin("keep", -math.inf, [{"token": "split", "logprob": -math.inf}]) is None and margin("the", 0.0, []) is None
+    assert (
+        margin("keep", half, None) == margin(" KEEP", half, []) == -0.5
+        and margin("sp", half, [{"token": " Keep", "logprob": -9999.0}]) == 0.5
+    )
+    assert (
+        margin("keep", -math.inf, [{"token": "split", "logprob": -math.inf}]) is None and margin("the", 0.0, []) is None
+    )
 
 
-@pytest.mark.parametrize("held", [AIMessage(""), AIMessage("", additional_kwargs={"refusal": "No."})], ids=["filtered", "refused"])
+@pytest.mark.parametrize(
+    "held", [AIMessage(""), AIMessage("", additional_kwargs={"refusal": "No."})], ids=["filtered", "refused"]
+)
 def test_an_answer_that_is_held_back_spoils_no_other(held):
     class Careful(FakeLLM):
         def _generate(self, messages, *args, **kwargs):
@@ -281,11 +327,17 @@ HOSTILE = [
 
 def obedient(words):
     """A model that does what a document tells it: it goes silent where one gives orders in the window that it sees."""
-    return "" if any(json.dumps(order, ensure_ascii=False)[1:-1] in words for order in HOSTILE) else finds("Rates", "The sea")(words)
+    return (
+        ""
+        if any(json.dumps(order, ensure_ascii=False)[1:-1] in words for order in HOSTILE)
+        else finds("Rates", "The sea")(words)
+    )
 
 
 @pytest.mark.parametrize("order", HOSTILE, ids=lambda text: ascii(text[:12]))
-@pytest.mark.parametrize("make", [lambda model: LLMChunker(model, 200), lambda model: LumberChunker(model, 300, len)], ids=["llm", "lumber"])
+@pytest.mark.parametrize(
+    "make", [lambda model: LLMChunker(model, 200), lambda model: LumberChunker(model, 300, len)], ids=["llm", "lumber"]
+)
 def test_a_document_that_gives_orders_changes_no_other_chunk_and_loses_nothing(order, make, monkeypatch):
     monkeypatch.setattr(llm, "WINDOW", 300)
     before = "\n\n".join([PETS] * 8)
@@ -293,7 +345,9 @@ def test_a_document_that_gives_orders_changes_no_other_chunk_and_loses_nothing(o
     chunks, harmless = make(FakeLLM(says=obedient)).chunk(text), make(FakeLLM(says=obedient)).chunk(before)
     assert_lossless(chunks, text)
     near = len(before) - 700
-    assert [c for c in chunks if c.end < near] == [type(c)(c.text, c.start, c.end, c.document, c.id, None, c.index, len(chunks)) for c in harmless if c.end < near]
+    assert [c for c in chunks if c.end < near] == [
+        type(c)(c.text, c.start, c.end, c.document, c.id, None, c.index, len(chunks)) for c in harmless if c.end < near
+    ]
     assert any(c.start > len(before) + 900 and "fallback" not in c.metadata for c in chunks), "it goes on as before"
 
 
@@ -314,7 +368,11 @@ def filtered(**what):
     return error
 
 
-@pytest.mark.parametrize("error", [None, filtered(code="content_filter"), filtered(type="exceed_context_size_error")], ids=["read", "filtered", "too long"])
+@pytest.mark.parametrize(
+    "error",
+    [None, filtered(code="content_filter"), filtered(type="exceed_context_size_error")],
+    ids=["read", "filtered", "too long"],
+)
 @pytest.mark.parametrize("name", [*LOSSLESS, "propositions", "agentic"])
 def test_a_hostile_document_between_two_changes_neither(name, error):
     make = {**LOSSLESS, "propositions": PropositionChunker, "agentic": AgenticChunker}[name]
@@ -334,7 +392,14 @@ def test_a_hostile_document_between_two_changes_neither(name, error):
 
 @pytest.mark.parametrize("name", [*LOSSLESS, "propositions", "agentic"])
 def test_time_and_calls_grow_as_the_text_does(name):
-    make = {**LOSSLESS, "llm": LLMChunker, "lumber": LumberChunker, "keep or split": KeepOrSplitChunker, "propositions": PropositionChunker, "agentic": AgenticChunker}[name]
+    make = {
+        **LOSSLESS,
+        "llm": LLMChunker,
+        "lumber": LumberChunker,
+        "keep or split": KeepOrSplitChunker,
+        "propositions": PropositionChunker,
+        "agentic": AgenticChunker,
+    }[name]
 
     class Quick:
         def __init__(self):
@@ -342,7 +407,10 @@ def test_time_and_calls_grow_as_the_text_does(name):
 
         def invoke(self, messages, **options):
             self.asked += 1
-            return AIMessage('{"starts": [4], "first": 3, "chunk": 0, "title": "T", "summary": "S", "propositions": []}', response_metadata=likely(split=-1.0))
+            return AIMessage(
+                '{"starts": [4], "first": 3, "chunk": 0, "title": "T", "summary": "S", "propositions": []}',
+                response_metadata=likely(split=-1.0),
+            )
 
         ainvoke = invoke
 
@@ -360,9 +428,25 @@ def test_time_and_calls_grow_as_the_text_does(name):
 
 
 @pytest.mark.parametrize("name", [*LOSSLESS, "propositions"])
-@pytest.mark.parametrize("text", ["x" * 200_000, "word " * 20_000, "." * 50_000, "👩\u200d🔬" * 9000, "a\u0301" * 20_000, "ok \ud835 tail \x00 end. " * 500], ids=lambda text: ascii(text[:6]))
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 200_000,
+        "word " * 20_000,
+        "." * 50_000,
+        "👩\u200d🔬" * 9000,
+        "a\u0301" * 20_000,
+        "ok \ud835 tail \x00 end. " * 500,
+    ],
+    ids=lambda text: ascii(text[:6]),
+)
 def test_a_text_without_sentences_is_cut_in_time(name, text):
-    make = {"llm": LLMChunker, "lumber": LumberChunker, "keep or split": KeepOrSplitChunker, "propositions": PropositionChunker}[name]
+    make = {
+        "llm": LLMChunker,
+        "lumber": LumberChunker,
+        "keep or split": KeepOrSplitChunker,
+        "propositions": PropositionChunker,
+    }[name]
     model = FakeLLM()
     start = time.process_time()
     chunks = make(model).chunk(text)

@@ -11,7 +11,9 @@ TEXTS = ["A cat. A tax. A sea.", "An oak. An oak. An oak.", "A tax. An oak. A se
 
 
 def index_of(texts=TEXTS, **weights):
-    chunks = [Chunk(text, 100 * i, 100 * i + len(text), "d", f"d_{i}", None, i, len(texts)) for i, text in enumerate(texts)]
+    chunks = [
+        Chunk(text, 100 * i, 100 * i + len(text), "d", f"d_{i}", None, i, len(texts)) for i, text in enumerate(texts)
+    ]
     return MultiVectorIndex(chunks, Topics("cat", "tax", "sea", "oak"), **weights)
 
 
@@ -32,7 +34,9 @@ def test_without_weights_it_is_the_plain_index():
 def test_one_sentence_can_speak_for_its_chunk():
     assert order(index_of(sentence_weight=1, neighbour_weight=0), "cat", k=1) == [0]
     (best, *_) = index_of(sentence_weight=1, neighbour_weight=0).search("cat")
-    assert best.score == pytest.approx(1) and index_of(sentence_weight=0, neighbour_weight=0).search("cat")[0].score < 0.6
+    assert (
+        best.score == pytest.approx(1) and index_of(sentence_weight=0, neighbour_weight=0).search("cat")[0].score < 0.6
+    )
 
 
 def test_the_scores_are_what_the_weights_say():

@@ -127,7 +127,10 @@ def test_finalists_are_measured_with_a_better_model_and_held_against_the_default
     result = made(folder, better=Words())
     again = result.frame[result.frame["embedder"] == result.embedder]
     assert len(again) == 5 and len(result.frame) == 25 and result.embedder == "words"
-    assert result.best in {f"{r.chunker} {r.chunk_size} by " + ("words and meaning" if r.strategy == "words too" else "meaning") for r in again.itertuples()}
+    assert result.best in {
+        f"{r.chunker} {r.chunk_size} by " + ("words and meaning" if r.strategy == "words too" else "meaning")
+        for r in again.itertuples()
+    }
     assert "recursive 1000 by meaning" in result.rows and "embedded by words" in result.text()
     ET.fromstring(result.html())
 
@@ -202,7 +205,11 @@ def test_the_number_of_questions_needed_finds_the_gain_in_four_of_five_trials():
     drawn = rng.choice(gains, (2000, count))
     low = drawn.mean(1) - 1.96 * drawn.std(1, ddof=1) / count**0.5
     assert 0.75 < (low > 0).mean() < 0.86
-    assert questions_needed(-gains) is None and questions_needed(np.zeros(9)) is None and questions_needed(np.ones(1)) is None
+    assert (
+        questions_needed(-gains) is None
+        and questions_needed(np.zeros(9)) is None
+        and questions_needed(np.ones(1)) is None
+    )
 
 
 # Known items.
@@ -215,7 +222,11 @@ def test_known_items_are_sentences_that_their_words_tell_apart():
     for q in items:
         (gold,) = q.spans
         assert documents[gold.document][gold.start : gold.end] == gold.quote and len(q.question.split()) == 4
-        held = [t for t in re.split(r"(?<=\.) ", documents["a"]) if all(w in t.casefold().split() for w in q.question.split())]
+        held = [
+            t
+            for t in re.split(r"(?<=\.) ", documents["a"])
+            if all(w in t.casefold().split() for w in q.question.split())
+        ]
         assert len(held) <= 1
     assert known_items({"a": ""}) == [] == known_items({"a": "One two. " * 30})
 
@@ -248,7 +259,11 @@ def test_what_a_person_wrote_stays_and_is_measured_with(folder):
     made(folder, output="report.html")
     path = Path("report.questions.jsonl")
     lines = path.read_text(encoding="utf-8").splitlines()
-    mine = {"question": "What is the page about?", "answer": "Tides.", "spans": [{"document": "e.pdf", "quote": "A page about tides."}]}
+    mine = {
+        "question": "What is the page about?",
+        "answer": "Tides.",
+        "spans": [{"document": "e.pdf", "quote": "A page about tides."}],
+    }
     changed = json.loads(lines[0]) | {"question": "How long was the first crossing of all?"}
     path.write_text("\n".join([json.dumps(changed), *lines[2:], json.dumps(mine)]) + "\n", encoding="utf-8")
     result = made(folder, output="report.html")
@@ -267,7 +282,9 @@ def test_a_fault_loses_nothing(folder, monkeypatch):
             made(folder, model, output="report.html")
     rows = Path("report.sweep.jsonl").read_bytes()
     result = made(folder, model, output="report.html")
-    assert faulty.answered == 9 and len({*faulty.asked[:9], *model.asked}) == 9 + len(model.asked), "none is asked twice"
+    assert faulty.answered == 9 and len({*faulty.asked[:9], *model.asked}) == 9 + len(model.asked), (
+        "none is asked twice"
+    )
     assert Path("report.sweep.jsonl").read_bytes() == rows
     assert result.questions.questions == made(folder).questions.questions
 
@@ -292,7 +309,16 @@ def test_the_page_is_whole_and_needs_nothing_else(folder):
     assert not re.search(r"https?:|<script|<link|@import|url\(|javascript:|\son\w+=", page)
     images = list(root.iter("img"))
     assert len(images) == 2 and all(i.get("src").startswith("data:image/png;base64,") and i.get("alt") for i in images)
-    for needed in ("Of the variance between the runs", "Left out", "copy.txt", "broken.pdf", "gold quote", "How to go on", "report.questions.jsonl", "light dark"):
+    for needed in (
+        "Of the variance between the runs",
+        "Left out",
+        "copy.txt",
+        "broken.pdf",
+        "gold quote",
+        "How to go on",
+        "report.questions.jsonl",
+        "light dark",
+    ):
         assert needed in page, needed
     assert re.search(r"\d\.\d \[\d", page) and re.search(r"[+-]\d+\.\d \[[+-]", page)
 

@@ -21,7 +21,7 @@ from chunklab.counting import counted
 from chunklab.models.recordings import Recorder, Recordings, finish, load
 
 NOTES = {"model": "tiny", "sha256": "1" * 64, "date": "2000-01-01"}
-LESSON = '''# %% [markdown]
+LESSON = """# %% [markdown]
 # # A lesson that asks
 #
 # **Minutes:** 1 · **Before:** nothing
@@ -31,7 +31,7 @@ from chunklab.models.llm import chat, written_by
 for words in ("One?", "Two?", "One?"):
     reply = chat().invoke(words)
     print(reply.content, written_by(reply))
-'''
+"""
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_what_was_answered_is_kept_after_a_fault_and_paid_for_once(server, tmp_p
     asked, answers, notes = load(path)
     assert [q["messages"][-1]["content"] for q in asked] == ["A?", "C?"] and notes == NOTES
     text = path.read_text(encoding="utf-8")
-    assert "secret" not in text and "127.0.0.1" not in text and "model\": \"local" not in text
+    assert "secret" not in text and "127.0.0.1" not in text and 'model": "local' not in text
 
 
 def test_what_another_lesson_has_of_the_same_model_is_not_asked_again(server, tmp_path):
@@ -172,10 +172,17 @@ def test_a_damaged_file_beside_the_recording_is_named(tmp_path):
 def test_recording_says_what_is_missing_before_it_runs_anything(server, change, says, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(module, "FOLDER", tmp_path)
     given = {"lesson": "00", "base_url": server.address, "model": "tiny", **change}
-    options = [word for name in ("base_url", "model", "file") if name in given for word in (f"--{name.replace('_', '-')}", given[name])]
+    options = [
+        word
+        for name in ("base_url", "model", "file")
+        if name in given
+        for word in (f"--{name.replace('_', '-')}", given[name])
+    ]
     assert cli.main(["record", given["lesson"], *options]) == 1
     said = capsys.readouterr().err
-    assert says in said and "could not be recorded" in said and "Traceback" not in said and list(tmp_path.iterdir()) == []
+    assert (
+        says in said and "could not be recorded" in said and "Traceback" not in said and list(tmp_path.iterdir()) == []
+    )
 
 
 def test_another_model_begins_anew(server, tmp_path):

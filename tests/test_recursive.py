@@ -136,7 +136,9 @@ def test_dropping_separators_keeps_slices(separators, novella):
     assert same > len(mine) // 2
     squeezed = re.sub(r"\n+", "\n", text)
     if separators == "default":
-        assert RecursiveChunker(200, keep_separator=False).split_text(squeezed) == langchain(squeezed, 200, 0, None, False)
+        assert RecursiveChunker(200, keep_separator=False).split_text(squeezed) == langchain(
+            squeezed, 200, 0, None, False
+        )
 
 
 def test_where_langchain_breaks_the_rules_we_do_not():
@@ -154,7 +156,11 @@ def test_where_langchain_breaks_the_rules_we_do_not():
     windows = "Para one is here.\r\n\r\nPara two is here.\r\n\r\nPara three is here."
     assert ours(windows, 30) == ["Para one is here.", "Para two is here.", "Para three is here."]
     for end in ("\r", "\u2028", "\n", "\r\n"):
-        assert ours(f"Para one.{end}{end}Para two.{end}{end}Para three.", 16) == ["Para one.", "Para two.", "Para three."]
+        assert ours(f"Para one.{end}{end}Para two.{end}{end}Para three.", 16) == [
+            "Para one.",
+            "Para two.",
+            "Para three.",
+        ]
 
 
 def test_a_piece_that_fills_a_chunk_by_itself_is_not_stripped():
@@ -181,7 +187,11 @@ def test_offsets_are_true_where_text_repeats():  # off-05, off-11, off-01
     repeated = RecursiveChunker(40).chunk("Same line again. " * 12)
     starts = [c.start for c in repeated]
     assert starts == sorted(set(starts)) and len(starts) == 6
-    assert [(c.start, c.end) for c in RecursiveChunker(1024, 100).chunk("a" * 2000)] == [(0, 1024), (924, 1948), (1848, 2000)]
+    assert [(c.start, c.end) for c in RecursiveChunker(1024, 100).chunk("a" * 2000)] == [
+        (0, 1024),
+        (924, 1948),
+        (1848, 2000),
+    ]
     twice = RecursiveChunker(5, 4, [" ", ""]).chunk("alpha alpha")
     assert twice[0].start == 0 and all(c.start >= 6 for c in twice if c.start > 0 and c.text[0] == "a")
 
@@ -196,13 +206,19 @@ def test_overlap_is_made_of_whole_pieces():  # ovl-01, ovl-02, dup-02, off-09
     chunks = RecursiveChunker(4, 1, length_function=lambda t: len(t.split())).chunk(lines)
     assert all(lines[c.start : c.end] == c.text and len(c.text.split()) <= 4 for c in chunks)
     shared = [left.end - right.start for left, right in zip(chunks, chunks[1:], strict=False)]
-    assert all(lines[right.start : left.end].split() for left, right, n in zip(chunks, chunks[1:], shared, strict=False) if n > 0)
+    assert all(
+        lines[right.start : left.end].split()
+        for left, right, n in zip(chunks, chunks[1:], shared, strict=False)
+        if n > 0
+    )
 
 
 def test_regex_separators_leave_no_pattern_behind():  # lost-01
     text = "aa  bb\t cc   dd"
     for keep in ("start", "end", False):
-        chunks = RecursiveChunker(8, separators=[r"\s+", ""], keep_separator=keep, is_separator_regex=True).split_text(text)
+        chunks = RecursiveChunker(8, separators=[r"\s+", ""], keep_separator=keep, is_separator_regex=True).split_text(
+            text
+        )
         assert all("\\s" not in c and c in text for c in chunks) and chunks[0].startswith("aa  bb")
 
 

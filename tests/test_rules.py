@@ -56,7 +56,9 @@ def assert_rules(case: Case, text: str) -> None:
 
     assert case.adds or not any("added" in c.metadata for c in chunks)
     for c in chunks:
-        assert c.metadata.get("added", "") + text[c.start : c.end] == c.text, "1: a chunk is a slice, and what it says it added"
+        assert c.metadata.get("added", "") + text[c.start : c.end] == c.text, (
+            "1: a chunk is a slice, and what it says it added"
+        )
     assert [c.text for c in chunks] == chunker.split_text(text)
     assert case.above or all(c.parent_id is None for c in chunks)
     for parent, found in groupby(chunks, lambda c: c.parent_id):
@@ -71,7 +73,9 @@ def assert_rules(case: Case, text: str) -> None:
     covered = bytearray(len(text))
     for start, end in spans:
         covered[start:end] = b"\1" * (end - start)
-    lost = [c for c, done in zip(text, covered, strict=True) if not done and not c.isspace() and c not in BOM + case.drops]
+    lost = [
+        c for c, done in zip(text, covered, strict=True) if not done and not c.isspace() and c not in BOM + case.drops
+    ]
     assert not lost, f"2: lost {lost[:5]}"
 
     assert all(c.text.replace(BOM, " ").strip() for c in chunks), "4: never a blank chunk"
@@ -85,7 +89,9 @@ def assert_rules(case: Case, text: str) -> None:
     for c in chunks:
         one_character = len(c.text) == 1
         whole = c.metadata.get("oversize") in case.whole
-        assert case.length(c.text) <= case.limit or one_character or whole, f"3: {case.length(c.text)} is over the limit"
+        assert case.length(c.text) <= case.limit or one_character or whole, (
+            f"3: {case.length(c.text)} is over the limit"
+        )
     assert chunks == case.last_level(case.make().chunk(text, "d")), "9: same input, same output"
 
 
@@ -173,7 +179,11 @@ def test_ids_and_chunks_do_not_depend_on_the_process():  # ret-02
     )
     outputs = {
         subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONHASHSEED": seed}
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
         ).stdout
         for seed in ("0", "1", "random")
     }
@@ -221,7 +231,9 @@ PROSE = "One two three. Four five six! " * 12
 def test_what_is_split_in_one_call_after_another_does_not_overwrite():
     # LangChain's ParentDocumentRetriever splits each parent in a call of its own, and parents share their source.
     store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
-    parents = RecursiveCharacterTextSplitter(chunk_size=40, chunk_overlap=0).create_documents([PROSE], [{"source": "s"}])
+    parents = RecursiveCharacterTextSplitter(chunk_size=40, chunk_overlap=0).create_documents(
+        [PROSE], [{"source": "s"}]
+    )
     parts = [FixedSizeChunker(5).split_documents([parent]) for parent in parents]
     for part in parts:
         store.add_documents(part)
@@ -236,10 +248,16 @@ def test_a_chunk_that_is_split_further_is_split_as_in_a_chain(name):
     assert chained == small.split_documents(pages) == [d for page in pages for d in small.split_documents([page])]
     assert all(PROSE[d.metadata["start_index"] : d.metadata["end_index"]] == d.page_content for d in chained)
     deep = SplitterChain([large, small, FixedSizeChunker(4)]).create_documents([PROSE], [{name: "d"}])
-    assert deep == FixedSizeChunker(4).split_documents(chained) == SplitterChain([small, FixedSizeChunker(4)]).split_documents(pages)
+    assert (
+        deep
+        == FixedSizeChunker(4).split_documents(chained)
+        == SplitterChain([small, FixedSizeChunker(4)]).split_documents(pages)
+    )
 
 
-@pytest.mark.parametrize("odd", [{"end_index": 3}, {"start_index": "0"}, {"document": None}, {"spans": [(0, 1)]}], ids=repr)
+@pytest.mark.parametrize(
+    "odd", [{"end_index": 3}, {"start_index": "0"}, {"document": None}, {"spans": [(0, 1)]}], ids=repr
+)
 def test_a_chunk_whose_place_is_not_known_is_a_document_of_its_own(odd):
     (page,) = FixedSizeChunker(500).create_documents([PROSE], [{"source": "d"}])
     page.metadata.update(odd)

@@ -12,7 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 
-from chunklab import SemanticChunker, SemanticWindowChunker, chunker_from_env, embeddings, load_benchmark, load_corpus, load_novel, tokens
+from chunklab import (
+    SemanticChunker,
+    SemanticWindowChunker,
+    chunker_from_env,
+    embeddings,
+    load_benchmark,
+    load_corpus,
+    load_novel,
+    tokens,
+)
 from chunklab.chunkers.distances import row_distances
 from chunklab.chunkers.langchain_semantic import langchain_threshold
 from chunklab.chunkers.semantic import AMOUNTS, breakpoint_threshold, sentence_distances, window_means
@@ -77,7 +86,10 @@ MODEL = Remembering()
 SETTINGS = [
     *({"breakpoint_threshold_type": kind} for kind in AMOUNTS),
     *({"breakpoint_threshold_amount": amount} for amount in (0, 50, 80, 99.5, 100)),
-    *({"breakpoint_threshold_type": "standard_deviation", "breakpoint_threshold_amount": amount} for amount in (0, 0.5, 1.5)),
+    *(
+        {"breakpoint_threshold_type": "standard_deviation", "breakpoint_threshold_amount": amount}
+        for amount in (0, 0.5, 1.5)
+    ),
     *({"breakpoint_threshold_type": "interquartile", "breakpoint_threshold_amount": amount} for amount in (0, 0.5, 3)),
     *({"breakpoint_threshold_type": "gradient", "breakpoint_threshold_amount": amount} for amount in (50, 80)),
     *({"number_of_chunks": count} for count in (1, 2, 3, 7, 20, 100, 10**6)),
@@ -126,7 +138,13 @@ def test_equal_to_langchain_on_the_public_data():
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(text=st.lists(st.sampled_from(["A cat. ", "A tax! ", "Sea?\n\n", "oak ", "Dr. Tax... ", "\t", "é. ", "A cat tax. "]), max_size=30).map("".join), options=st.sampled_from(SETTINGS))
+@given(
+    text=st.lists(
+        st.sampled_from(["A cat. ", "A tax! ", "Sea?\n\n", "oak ", "Dr. Tax... ", "\t", "é. ", "A cat tax. "]),
+        max_size=30,
+    ).map("".join),
+    options=st.sampled_from(SETTINGS),
+)
 def test_equal_to_langchain_on_vectors_with_many_ties(text, options):
     if text.strip():
         assert_equal_to_langchain(text, Topics("cat", "tax", "sea"), **options)
@@ -185,11 +203,15 @@ def test_a_model_that_gives_arrays_is_computed_with_in_their_precision(precision
     class Arrays(Topics):
         def embed_documents(self, texts):
             seeds = [np.random.default_rng(sum(map(ord, text)) % 7) for text in texts]
-            return np.array([seed.normal(size=20) * (1 + len(text) % 5) for seed, text in zip(seeds, texts, strict=True)], precision)
+            return np.array(
+                [seed.normal(size=20) * (1 + len(text) % 5) for seed, text in zip(seeds, texts, strict=True)], precision
+            )
 
     for seed in range(40):
         words = random.Random(seed).choices(["Cat sat.", "Dog ran!", "Sea?", "Tax is due."], k=3 + seed)
-        assert_equal_to_langchain(" ".join(words), Arrays(), buffer_size=seed % 3, breakpoint_threshold_amount=5 + 2 * seed)
+        assert_equal_to_langchain(
+            " ".join(words), Arrays(), buffer_size=seed % 3, breakpoint_threshold_amount=5 + 2 * seed
+        )
 
 
 @pytest.mark.parametrize("compatible", [False, True])
@@ -208,7 +230,9 @@ def test_white_space_at_the_end_adds_nothing(compatible):
 
 @TYPES
 @pytest.mark.parametrize("compatible", [False, True])
-@pytest.mark.parametrize("text", ["Only one sentence here.", "one line without a stop", "?", "First. Second."])  # sem-01
+@pytest.mark.parametrize(
+    "text", ["Only one sentence here.", "one line without a stop", "?", "First. Second."]
+)  # sem-01
 def test_one_or_two_sentences(kind, compatible, text):
     model = Topics("first", "second", "one")
     # Where LangChain would take the gradient of one distance, it gives both sentences.
@@ -259,7 +283,12 @@ def test_repeated_sentences_do_not_differ_whatever_the_distance(kind, distance, 
 def test_blended_vectors_are_those_of_the_weights():
     vectors = np.random.default_rng(0).normal(size=(9, 4))
     for before, after in ((0, 0), (1, 1), (2, 0), (0, 3), (2, 2), (20, 20)):
-        weights = np.array([[max(0, 1 + max(before, after) - abs(i - j)) * (-after <= i - j <= before) for j in range(9)] for i in range(9)])
+        weights = np.array(
+            [
+                [max(0, 1 + max(before, after) - abs(i - j)) * (-after <= i - j <= before) for j in range(9)]
+                for i in range(9)
+            ]
+        )
         assert np.allclose(window_means(vectors, before, after), weights @ vectors / weights.sum(axis=1, keepdims=True))
 
 
@@ -297,7 +326,9 @@ def test_vectors_may_come_in_any_form(give, compatible):
     embed = model.embed_documents
     model.embed_documents = lambda texts: give(embed(texts))
     text = topics_text([3, 3, 1])
-    assert SemanticChunker(model, compatible=compatible).chunk(text) == SemanticChunker(plain, compatible=compatible).chunk(text)
+    assert SemanticChunker(model, compatible=compatible).chunk(text) == SemanticChunker(
+        plain, compatible=compatible
+    ).chunk(text)
 
 
 @pytest.mark.parametrize("wrong", [
@@ -333,7 +364,9 @@ def test_a_vector_that_is_none_is_an_error_that_names_the_sentence(bad, compatib
 
 
 @pytest.mark.parametrize("compatible", [False, True])
-@pytest.mark.parametrize("wrong", [lambda v: v[:-1], lambda v: [*v, v[0]], lambda v: [], lambda v: None], ids=range(4))  # sem-07
+@pytest.mark.parametrize(
+    "wrong", [lambda v: v[:-1], lambda v: [*v, v[0]], lambda v: [], lambda v: None], ids=range(4)
+)  # sem-07
 def test_a_wrong_number_of_vectors_is_an_error(wrong, compatible):
     model = Topics("aa", "bb")
     give = model.embed_documents
@@ -367,7 +400,9 @@ def test_lines_are_units_where_there_are_no_stops():  # sent-05
 @pytest.mark.parametrize("distance", ["cosine", "euclidean", "manhattan", lambda a, b: float(np.abs(a - b).max())])
 def test_it_cuts_where_the_subject_changes(window, counts, distance):
     text = topics_text(counts)
-    chunker = SemanticChunker(Topics("cat", "tax", "sea", "oak"), 1, window=window, distance=distance, number_of_chunks=len(counts))
+    chunker = SemanticChunker(
+        Topics("cat", "tax", "sea", "oak"), 1, window=window, distance=distance, number_of_chunks=len(counts)
+    )
     ends = np.cumsum(counts).tolist()
     assert [int(re.findall(r"\d+", chunk.text)[-1]) + 1 for chunk in chunker.chunk(text)] == ends
 
@@ -428,7 +463,14 @@ def test_chunks_are_slices_and_hold_the_whole_text():  # off-04, lost-07
         chunks = SemanticChunker(Topics("alpha", "beta", "gamma", "delta"), 0, **options).chunk(text)
         assert all(text[c.start : c.end] == c.text for c in chunks)
         assert re.sub(r"\s", "", "".join(texts_of(chunks))) == re.sub(r"\s", "", text)
-    assert len(SemanticChunker(Topics("cats", "dogs", "stars", "rain"), 0, number_of_chunks=4).chunk("Cats purr. Dogs bark. Stars shine. Rain falls.")) == 4
+    assert (
+        len(
+            SemanticChunker(Topics("cats", "dogs", "stars", "rain"), 0, number_of_chunks=4).chunk(
+                "Cats purr. Dogs bark. Stars shine. Rain falls."
+            )
+        )
+        == 4
+    )
 
 
 def test_a_text_without_sentence_ends_is_cut_where_its_subject_changes():
@@ -440,7 +482,9 @@ def test_a_text_without_sentence_ends_is_cut_where_its_subject_changes():
     transcript = load_corpus()["users_meeting.txt"]
     assert len(SemanticChunker(embeddings("static")).chunk(transcript)) > 10
     assert len(SemanticWindowChunker(embeddings("static")).chunk(transcript)) > 10
-    assert SemanticChunker(Topics("cat")).split_text("cat " * 499) == [("cat " * 499).strip()], "one long sentence stays one"
+    assert SemanticChunker(Topics("cat")).split_text("cat " * 499) == [("cat " * 499).strip()], (
+        "one long sentence stays one"
+    )
 
 
 # Sizes.
@@ -452,7 +496,10 @@ def test_so_many_chunks_as_are_asked_for_though_none_may_be_short():
     model = Topics("aa", "bb", "cc")
     assert len(SemanticChunker(model, 0, number_of_chunks=3).chunk(text)) == 3
     for count in (1, 2, 3):
-        sizes = [len(chunk) for chunk in SemanticChunker(model, 0, number_of_chunks=count, min_chunk_size=10).split_text(text)]
+        sizes = [
+            len(chunk)
+            for chunk in SemanticChunker(model, 0, number_of_chunks=count, min_chunk_size=10).split_text(text)
+        ]
         assert len(sizes) == count and min(sizes) >= 10
 
 
@@ -461,7 +508,9 @@ def test_a_chunk_is_too_short_only_where_its_neighbours_cannot_help():
     model.embed_documents = lambda texts: np.random.default_rng(len(texts)).normal(size=(len(texts), 3))
     for _ in range(150):
         text = " ".join("A" + "b" * draw.choice([2, 5, 9, 15, 20]) + "." for _ in range(draw.randint(2, 30)))
-        chunker = SemanticChunker(model, 0, "percentile", draw.choice([0, 50, 100]), min_chunk_size=20, max_chunk_size=60)
+        chunker = SemanticChunker(
+            model, 0, "percentile", draw.choice([0, 50, 100]), min_chunk_size=20, max_chunk_size=60
+        )
         spans = chunker.sentences(text)
         can = [True]
         for _, end in spans:
@@ -523,7 +572,9 @@ def test_a_group_that_is_too_long_is_cut_at_its_own_largest_distances(distances,
             assert not cuts & set(range(a, b))
             return
         most = max(distances[a:b])
-        first = next(cut for cut in sorted(cuts & set(range(a, b)), key=lambda c: -distances[c]) if distances[cut] == most)
+        first = next(
+            cut for cut in sorted(cuts & set(range(a, b)), key=lambda c: -distances[c]) if distances[cut] == most
+        )
         check(a, first), check(first + 1, b)
 
     if len(set(distances)) == len(distances):
@@ -554,12 +605,16 @@ def test_equal_distances_are_taken_far_apart():
 @pytest.mark.parametrize("least", [1, 60, 200, 10**6])
 def test_no_chunk_is_shorter_than_the_minimum(least):
     text = topics_text((1, 3, 1, 8, 2, 5, 1))
-    chunks = SemanticChunker(Topics("cat", "tax", "sea", "oak"), 0, breakpoint_threshold_amount=0, min_chunk_size=least).chunk(text)
+    chunks = SemanticChunker(
+        Topics("cat", "tax", "sea", "oak"), 0, breakpoint_threshold_amount=0, min_chunk_size=least
+    ).chunk(text)
     assert all(len(chunk.text) >= least for chunk in chunks) or len(chunks) == 1
 
 
 @pytest.mark.parametrize("window", ["mean", "sides", "text"])
-@pytest.mark.parametrize("text", ["token " * 3000, "t" * 5000, "a. " + "word, " * 900 + ". b. c. " * 30], ids=lambda t: t[:8])
+@pytest.mark.parametrize(
+    "text", ["token " * 3000, "t" * 5000, "a. " + "word, " * 900 + ". b. c. " * 30], ids=lambda t: t[:8]
+)
 def test_the_model_is_never_asked_for_more_than_it_reads(window, text):  # size-06
     class Short(Topics):
         max_tokens = 512
@@ -626,7 +681,9 @@ def test_a_distance_may_be_any_kind_of_number(kind):
     assert len(chunks) == 2 and (chunks[0].text.count("cat") == 3 or kind(2) < 0)
 
 
-@pytest.mark.parametrize("bad", [None, float("nan"), "far", float("inf"), 1j, np.ones(2), [1], 10**400], ids=lambda bad: str(bad)[:9])
+@pytest.mark.parametrize(
+    "bad", [None, float("nan"), "far", float("inf"), 1j, np.ones(2), [1], 10**400], ids=lambda bad: str(bad)[:9]
+)
 def test_a_distance_that_is_no_number_is_an_error(bad):
     with pytest.raises(ValueError, match="distance gave .* must give a finite number"):
         SemanticChunker(Topics("a"), distance=lambda a, b: bad).chunk("One dog. Two dogs. Three dogs.")

@@ -27,10 +27,17 @@ def joined_by_looking_at_all(vectors, threshold, distance):
 
 
 @settings(max_examples=80, deadline=None, derandomize=True)
-@given(seed=st.integers(0, 10**6), count=st.integers(1, 25), threshold=st.floats(0, 1), distance=st.sampled_from(DISTANCES[:3]))
+@given(
+    seed=st.integers(0, 10**6),
+    count=st.integers(1, 25),
+    threshold=st.floats(0, 1),
+    distance=st.sampled_from(DISTANCES[:3]),
+)
 def test_the_most_alike_are_joined_first(seed, count, threshold, distance):
     vectors = np.random.default_rng(seed).normal(size=(count, 2)).astype(np.float32)
-    assert joined_groups(vectors, threshold, distance) == joined_by_looking_at_all(vectors.astype(np.float64), threshold, distance)
+    assert joined_groups(vectors, threshold, distance) == joined_by_looking_at_all(
+        vectors.astype(np.float64), threshold, distance
+    )
 
 
 @pytest.mark.parametrize("distance", DISTANCES)

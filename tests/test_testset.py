@@ -524,4 +524,8 @@ def test_when_the_time_is_over_no_more_is_asked_and_the_same_call_goes_on_from_t
     assert again.questions[:5] == first.questions and len(again) == len(model.asked) == 12
     assert make_testset(TEXT_OF_TWELVE, model, chunk_size=SIZE, path=path, seconds=0).questions == again.questions
     whole = make_testset(TEXT_OF_TWELVE, FakeLLM(says=good), chunk_size=SIZE, seconds=1e9)
-    assert whole.questions == again.questions == make_testset(TEXT_OF_TWELVE, FakeLLM(says=good), chunk_size=SIZE).questions
+    assert (
+        whole.questions
+        == again.questions
+        == make_testset(TEXT_OF_TWELVE, FakeLLM(says=good), chunk_size=SIZE).questions
+    )

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 from chunklab.chunk import Chunk, Chunker
 from chunklab.retrieval import Hit
-from chunklab.view import compare_chunks, plot_distances, plot_hits, plot_scores, plot_sizes, plot_sweep, plot_windows, show_chunks
+from chunklab.view import (
+    compare_chunks,
+    plot_distances,
+    plot_hits,
+    plot_scores,
+    plot_sizes,
+    plot_sweep,
+    plot_windows,
+    show_chunks,
+)
 
 PROSE = "The keeper wound the clock. It was late, and the tide was out.\n\nNo one came; the lamp burned on. " * 4
 ARABIC = "كانت السفينة تغادر الميناء عند الفجر، وكان الحارس يراقب المصباح.\nEnglish with عربي inside."

@@ -302,7 +302,11 @@ class RecursiveChunker(Chunker):
         length_function: Length = len,
     ) -> None:
         super().__init__(chunk_size, chunk_overlap, length_function)
-        if not isinstance(separators, Sequence) or isinstance(separators, str) or not all(isinstance(s, str) for s in separators):
+        if (
+            not isinstance(separators, Sequence)
+            or isinstance(separators, str)
+            or not all(isinstance(s, str) for s in separators)
+        ):
             raise ValueError(f"separators={separators!r}: must be a list of strings")
         check_choice("keep_separator", keep_separator, ("start", "end", True, False))
         self._separators = [_compiled(s) if is_separator_regex and s else s for s in separators]

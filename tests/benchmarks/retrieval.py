@@ -100,7 +100,11 @@ def print_retrieval(minilm: bool) -> None:
     }
     for name, method in rows.items():
         local.add(name, method)
-    for name, method in {"recursive 600": recursive, "sentence 500": rows["sentence 500"], "semantic 250 to 600": tamed}.items():
+    for name, method in {
+        "recursive 600": recursive,
+        "sentence 500": rows["sentence 500"],
+        "semantic 250 to 600": tamed,
+    }.items():
         local.add(f"{name}, sentences too", method, index=partial(MultiVectorIndex, neighbour_weight=0))
         local.add(f"{name}, sentences and neighbours", method, index=MultiVectorIndex)
     for size in (600, 700):
@@ -114,9 +118,14 @@ def print_retrieval(minilm: bool) -> None:
         }.items():
             local.add(f"recursive {size}, {name}", chunker_of_size, index=searched)
     frame = local.frame()
-    print("\nMiniLM\n| chunker | chunks | size | recall | precision | omega | IoU |\n| --- | --- | --- | --- | --- | --- | --- |")
+    print(
+        "\nMiniLM\n| chunker | chunks | size | recall | precision | omega | IoU |\n| --- | --- | --- | --- | --- | --- | --- |"
+    )
     for name, row in frame.iterrows():
-        spread = {metric: f"{row[metric]:.1f} [{row[f'{metric}_low']:.1f}, {row[f'{metric}_high']:.1f}]" for metric in ("recall", "iou")}
+        spread = {
+            metric: f"{row[metric]:.1f} [{row[f'{metric}_low']:.1f}, {row[f'{metric}_high']:.1f}]"
+            for metric in ("recall", "iou")
+        }
         print(
             f"| {name} | {row['chunks']:.0f} | {row['size']:.0f} ± {row['size_sd']:.0f} | {spread['recall']} "
             f"| {row['precision']:.1f} | {row['omega']:.1f} | {spread['iou']} |"

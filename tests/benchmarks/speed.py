@@ -42,14 +42,32 @@ def rows(text: str) -> Iterator[Row]:
 
     ours, langchain = RecursiveChunker(1000), RecursiveCharacterTextSplitter(chunk_size=1000, chunk_overlap=0)
     peer = "LangChain RecursiveCharacterTextSplitter"
-    yield Row("RecursiveChunker(1000).split_text", lambda: ours.split_text(text), peer, lambda: langchain.split_text(text), 2.5)
+    yield Row(
+        "RecursiveChunker(1000).split_text",
+        lambda: ours.split_text(text),
+        peer,
+        lambda: langchain.split_text(text),
+        2.5,
+    )
 
     chonk = chonkie.RecursiveChunker(chunk_size=1000, tokenizer="character")
-    yield Row("RecursiveChunker(1000).chunk", lambda: ours.chunk(text), "chonkie RecursiveChunker", lambda: chonk.chunk(text), 1.0)
+    yield Row(
+        "RecursiveChunker(1000).chunk",
+        lambda: ours.chunk(text),
+        "chonkie RecursiveChunker",
+        lambda: chonk.chunk(text),
+        1.0,
+    )
 
     overlapping = RecursiveChunker(1000, 200)
     langchain_200 = RecursiveCharacterTextSplitter(chunk_size=1000, chunk_overlap=200)
-    yield Row("RecursiveChunker(1000, 200).split_text", lambda: overlapping.split_text(text), peer, lambda: langchain_200.split_text(text), 2.5)
+    yield Row(
+        "RecursiveChunker(1000, 200).split_text",
+        lambda: overlapping.split_text(text),
+        peer,
+        lambda: langchain_200.split_text(text),
+        2.5,
+    )
 
     fixed, sliding = FixedSizeChunker(1000), SlidingWindowChunker(1000, 200)
 
@@ -101,7 +119,9 @@ def main(arguments: list[str] | None = None) -> list[tuple[str, float]]:
     text = public_text()[: 50_000 if smoke else None]
     rounds, results = (1 if smoke else 9), []
 
-    print(f"{len(text):,} characters\n\n| ours | peer | million characters a second | ratio | asked |\n| --- | --- | --- | --- | --- |")
+    print(
+        f"{len(text):,} characters\n\n| ours | peer | million characters a second | ratio | asked |\n| --- | --- | --- | --- | --- |"
+    )
     for row in rows(text):
         took, ratio, _ = paired(row.ours, row.peer, rounds)
         results.append((row.name, ratio))
