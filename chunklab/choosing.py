@@ -151,6 +151,7 @@ def _check_balanced(columns: Mapping[str, np.ndarray], runs: int) -> None:
     combinations = int(np.prod([levels.max() + 1 for levels in columns.values()]))
     if len(counts) != combinations or len(set(counts.tolist())) > 1:
         raise ValueError(
-            f"knobs: of {combinations} combinations {len(counts)} are there, each {counts.min()} to {counts.max()} times "
-            f"in {runs} runs: all must be there, each as often; leave out the runs, or the parameter, that break this"
+            f"knobs: of {combinations} combinations {len(counts)} are there, each {counts.min()} to {counts.max()} "
+            f"times in {runs} runs: all must be there, each as often; leave out the runs, or the parameter, that "
+            "break this"
         )

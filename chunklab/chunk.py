@@ -353,8 +353,8 @@ _WHITE = "".join(chr(c) for c in range(0x3001) if chr(c).isspace()) + BOM
 _CLUSTER = regex.compile("[\U0001f1e6-\U0001f1ff]{2}" + r"[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]*+|\X")
 _FLAG = re.compile("[\U0001f1e6-\U0001f1ff]{2}")
 # Characters that never join one before them nor draw in one after them. What is left out: marks and joiners, Brahmic
-# letters, Hangul jamo, a few Arabic signs, and all beyond the basic plane (emoji), to keep the list short and the search
-# quick.
+# letters, Hangul jamo, a few Arabic signs, and all beyond the basic plane (emoji), to keep the list short and the
+# search quick.
 _PLAIN = (
     "\\0-\u02ff\u0370-\u0482\u048a-\u0590\u05ca-\u05ff\u0606-\u060f\u061b-\u064a\u0660-\u066f\u0671-\u06d5"
     "\u06ee-\u070e\u0710\u0712-\u072f\u074b-\u07a5\u1e00-\u200b\u200e-\u20cf\u2100-\u2cee\u2cf2-\u2d7e"

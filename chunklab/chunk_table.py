@@ -85,7 +85,7 @@ def read_chunks(output: str | Path) -> list[Chunk]:
     Raises:
         FileNotFoundError: no chunks there.
     """
-    return _chunks(_table(output, [name for name in CHUNK.names]))
+    return _chunks(_table(output, CHUNK.names))
 
 
 def index_from_parquet(output: str | Path, embeddings: Embeddings) -> ChunkIndex:

@@ -158,7 +158,7 @@ class _Filter:
     def __call__(self, line: str) -> bool:
         began = time.monotonic()
         try:
-            for pattern in self.patterns:
+            for pattern in self.patterns:  # noqa: SIM110 - an error names the pattern
                 if pattern.search(line, timeout=max(self.seconds, 0.001)):
                     return False
             return True
@@ -253,7 +253,7 @@ def _bytes(file: Path) -> bytes:
             state = os.fstat(opened.fileno())
             if not stat.S_ISREG(state.st_mode):
                 raise DocumentError("is no file any more")
-            data = opened.read(MAX_BYTES + 1) if state.st_size <= MAX_BYTES else bytes()
+            data = opened.read(MAX_BYTES + 1) if state.st_size <= MAX_BYTES else b""
     except DocumentError:
         raise
     except OSError as error:

@@ -123,7 +123,7 @@ class Scoreboard:
         return row
 
     def _searched(self, name: str, chunker: Any, index: Callable[..., Any]) -> tuple[Any, list[Chunk], set[Key]]:
-        """What searches a method's chunks; those that are searched; and chunks that it holds, of which these are parts."""
+        """What searches a method's chunks; those that are searched; chunks that it holds, of which these are parts."""
         above: set[Key] = set()
         if hasattr(chunker, "chunk"):
             chunks = [chunk for doc_id, text in self.documents.items() for chunk in chunker.chunk(text, doc_id)]

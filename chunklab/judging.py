@@ -5,8 +5,8 @@ keeps to its contexts (faithfulness) and to the question (answer relevancy), whe
 (context precision) and hold what the reference says (context recall). The metrics are RAGAS's own, prompts and all; the
 judge is any chat model of LangChain, asked as the chunkers ask it: replies are checked, asked for again, kept. For
 whoever compares whole pipelines. A judge fails, and a mean over the rows that are left would hide it, so each mean
-stands with its count. Cost: four questions a row and one more for each context. Of each, 320 to 1,220 tokens are RAGAS's
-instruction and examples, always the same, so that a server that keeps beginnings reads them once.
+stands with its count. Cost: four questions a row and one more for each context. Of each, 320 to 1,220 tokens are
+RAGAS's instruction and examples, always the same, so that a server that keeps beginnings reads them once.
 """
 
 from __future__ import annotations

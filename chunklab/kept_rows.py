@@ -1,8 +1,8 @@
 """Rows that a search has measured, kept in a file, so that a second run measures only what is new.
 
-For `sweep`. A row is kept together with what it was measured with, as short digests: documents, questions, model, method.
-Where one of these has changed, the row does not count any more, and the caller learns which it was. The file is JSON, a
-line a row, written as soon as it is there: a fault loses the row that was being measured and no other. Cost: none.
+For `sweep`. A row is kept together with what it was measured with, as short digests: documents, questions, model,
+method. Where one of these has changed, the row does not count any more, and the caller learns which it was. The file is
+JSON, a line a row, written as soon as it is there: a fault loses the row that was being measured and no other. No cost.
 """
 
 from __future__ import annotations

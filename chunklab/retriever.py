@@ -1,9 +1,9 @@
 """From hits to passages: what all retrieval strategies share.
 
-For `strategies` and `hybrid`, and for whoever adds a strategy of their own. Hits come best first; a strategy says what is
-handed on for each, and here these become passages that never say a text twice and never go over a budget of tokens. A
-strategy is a LangChain retriever, and searches as an index does, so that the scoreboard can score it. Cost: that of the
-search; each passage is compared with those before it, which takes 0.2 s for a thousand and seconds for several.
+For `strategies` and `hybrid`, and for whoever adds a strategy of their own. Hits come best first; a strategy says what
+is handed on for each, and here these become passages that never say a text twice and never go over a budget of tokens.
+A strategy is a LangChain retriever, and searches as an index does, so that the scoreboard can score it. Cost: that of
+the search; each passage is compared with those before it, which takes 0.2 s for a thousand and seconds for several.
 """
 
 from __future__ import annotations
@@ -184,8 +184,8 @@ class Strategy(BaseRetriever):
             return now.index.search_many(queries, k, min_score, where)  # which checks the rest
         answers: dict[int, list[Passage]] = {}
         pending = list(range(len(queries)))
-        # Some hits add nothing: where k are not enough, ask for more, and where these are not, for all; that a query at a
-        # time, as all hits of many would not fit in memory.
+        # Some hits add nothing: where k are not enough, ask for more, and where these are not, for all; that a query at
+        # a time, as all hits of many would not fit in memory.
         for wanted, at_once in ((k, len(queries)), (_MORE * k, len(queries)), (len(now.chunks), 1)):
             short = []
             for places in (pending[start : start + at_once] for start in range(0, len(pending), at_once)):

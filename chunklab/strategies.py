@@ -137,8 +137,8 @@ class Parent(Strategy):
             make a new Parent, of the index and the chunks as they are then.
 
     Raises:
-        ValueError: levels that is no whole number of 1 or more; parents that are no chunks; chunks that have parents, of
-            which not one is there; in a search, parents that are of a document before it changed.
+        ValueError: levels that is no whole number of 1 or more; parents that are no chunks; chunks that have parents,
+            of which not one is there; in a search, parents that are of a document before it changed.
     """
 
     levels: Any = 1

@@ -129,8 +129,8 @@ def sweep(
     kept = KeptRows(path)
     if refused:
         warnings.warn(
-            f"{len(refused)} of {len(refused) + len(runs) // len(strategies)} combinations are left out, as their chunker "
-            f"refuses them, such as {refused[0]}",
+            f"{len(refused)} of {len(refused) + len(runs) // len(strategies)} combinations are left out, as their "
+            f"chunker refuses them, such as {refused[0]}",
             stacklevel=2,
         )
     lines = _measured(runs, embeddings, documents, questions, k, max_tokens, kept)
@@ -199,8 +199,8 @@ def _check_parameters(name: str, chunker: Callable[..., Chunker], grid: Mapping[
         single = parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         if single and parameter.default is parameter.empty and parameter.name not in {*grid, "embeddings"}:
             raise ValueError(
-                f"chunkers has {name!r}, which needs {parameter.name!r}: put values for it into the grid, or set it with "
-                "functools.partial"
+                f"chunkers has {name!r}, which needs {parameter.name!r}: put values for it into the grid, or set it "
+                "with functools.partial"
             )
 
 
@@ -303,7 +303,7 @@ def _code() -> str:
 
 
 def _frame(lines: list[dict[str, Any]], parameters: list[str]) -> pd.DataFrame:
-    """The lines as a frame; a parameter that a chunker does not have is None there, and turns no number into a float."""
+    """The lines as a frame; a parameter that a chunker does not have is None, and turns no number into a float."""
     import pandas as pd
 
     first = ["run", "chunker", *parameters, "strategy", "embedder"]

@@ -1,8 +1,8 @@
 """LangChain's SemanticChunker, to the last digit: what `SemanticChunker(compatible=True)` computes.
 
 For those who come from langchain-experimental 0.4 and want their very cuts, and for the lesson, which sets them beside
-better ones. Its sentences end where a pattern says; a window is a sentence joined with its neighbours, embedded anew, so
-that each sentence costs three embeddings' tokens. Chunks here are slices of the text; there, sentences joined by spaces.
+better ones. Its sentences end where a pattern says; a window is a sentence joined with its neighbours, embedded anew,
+so that each sentence costs three embeddings' tokens. Chunks here are slices of the text; there, joined by spaces.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Unusable(ValueError):
 
 
 class Reply(NamedTuple):
-    """What is kept of a reply: its text, the likeliest first words with their log-probabilities, a refusal, its model."""
+    """What is kept of a reply: text, the likeliest first words with their log-probabilities, a refusal, the model."""
 
     text: str
     likely: dict[str, float] | None = None

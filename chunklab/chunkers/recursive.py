@@ -1,10 +1,10 @@
 """Recursive chunking: cut at the largest separator first, and at smaller ones only where a piece is still too big.
 
-The default of the industry (LangChain's `RecursiveCharacterTextSplitter`), and a good one: it costs next to nothing, keeps
-paragraphs whole where they fit, and never exceeds its size. What it does not do is read: a cut falls where the count
-runs out, at the nearest separator. These chunks are LangChain's, found by positions in the text and not by gluing
+The default of the industry (LangChain's `RecursiveCharacterTextSplitter`), and a good one: it costs next to nothing,
+keeps paragraphs whole where they fit, and never exceeds its size. What it does not do is read: a cut falls where the
+count runs out, at the nearest separator. These chunks are LangChain's, found by positions in the text and not by gluing
 strings, which makes them exact slices with true offsets, at several times the speed. They differ where LangChain cuts a
-grapheme cluster, exceeds the size, gives a blank chunk, or does not know a line end or a sentence end (CRLF, U+2028, 。).
+grapheme cluster, exceeds the size, gives a blank chunk, or does not know a line or sentence end (CRLF, U+2028, 。).
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def recursive_spans(
         length: measures a text.
 
     Returns:
-        (start, end) of each chunk, in order. White space at the edges is left out, except where one piece fills a chunk.
+        (start, end) of each chunk, in order. White space at the edges is left out, unless one piece fills a chunk.
 
     >>> recursive_spans("One two. Three four.", 9)
     [(0, 8), (9, 14), (15, 20)]
@@ -255,7 +255,7 @@ def last_resort(text: str, start: int, end: int, size: int, overlap: int, length
 
 
 def tidy(text: str, spans: Sequence[Span], size: int, length: Length) -> list[Span]:
-    """The spans that hold text, each once; one that is too long after all (a sum of tokens can deceive) is cut again."""
+    """The spans that hold text, each once; one that is too long after all (sums of tokens can deceive) is cut again."""
     kept: list[Span] = []
     before = None
     for start, end in spans:

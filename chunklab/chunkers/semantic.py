@@ -2,9 +2,9 @@
 
 For text whose topics change without a mark: transcripts, essays, long answers. Sentences (where there are no stops,
 pieces of a sentence's length) become vectors, each vector is blended with its neighbours', and the distance from one
-place to the next is a curve; a chunk ends where the curve stands out (Greg Kamradt's "5 levels of text splitting", 2024;
-LangChain's SemanticChunker, to which `compatible=True` is equal cut for cut). Cost: one embedding a sentence, then one
-pass. What it does not know is a size: `max_chunk_size` does.
+place to the next is a curve; a chunk ends where the curve stands out (Greg Kamradt's "5 levels of text splitting",
+2024; LangChain's SemanticChunker, to which `compatible=True` is equal cut for cut). Cost: one embedding a sentence,
+then one pass. What it does not know is a size: `max_chunk_size` does.
 """
 
 from __future__ import annotations

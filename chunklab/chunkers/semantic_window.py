@@ -1,9 +1,9 @@
 """Semantic windows: stretches of sentences that stay together where they are alike.
 
-The text is laid out in windows of some sentences, and neighbouring groups are joined, the most alike first, until no two
-neighbours are as alike as the threshold asks (after the Ragu project, where the first group that passes takes a window,
-wherever it stands). For long texts in which a topic fills pages. Cost: one embedding a window, a tenth of those of
-single sentences, and n log n comparisons. A group has no greatest size; put a splitter behind it where one is needed.
+The text is laid out in windows of some sentences, and neighbouring groups are joined, the most alike first, until no
+two neighbours are as alike as the threshold asks (after the Ragu project, where the first group that passes takes a
+window, wherever it stands). For long texts in which a topic fills pages. Cost: one embedding a window, a tenth of those
+of single sentences, and n log n comparisons. A group has no greatest size; put a splitter behind it for one.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ class SemanticWindowChunker(Chunker):
     """Windows of sentences, joined where neighbours are alike.
 
     Args:
-        embeddings: the model that gives a window its vector. A window has fewer sentences where the model would not read
-            all of them.
+        embeddings: the model that gives a window its vector. A window has fewer sentences where the model would not
+            read all of them.
         size: sentences in a window.
         threshold: how alike two neighbours must be to be joined, from 0 (all with a cosine of 0 or more) to 1.
         distance: "cosine", "euclidean", "manhattan", or a function of two vectors: two are as alike as their cosine, or

@@ -38,8 +38,8 @@ def late_embeddings(text: str, spans: Iterable[Any], embeddings: Any) -> np.ndar
     """
     if not all(getattr(embeddings, name, None) for name in ("token_vectors", "max_tokens", "dimensions")):
         raise ValueError(
-            f"embeddings={embeddings!r:.80}: must give the vectors of single tokens (token_vectors, with max_tokens and "
-            'dimensions), as chunklab.embeddings("minilm") does'
+            f"embeddings={embeddings!r:.80}: must give the vectors of single tokens (token_vectors, with max_tokens "
+            'and dimensions), as chunklab.embeddings("minilm") does'
         )
     if not isinstance(text, str):
         raise ValueError(f"text is of type {type(text).__name__}: must be a str")

@@ -45,8 +45,8 @@ def chat(
         timeout: seconds that an answer may take.
 
     Returns:
-        A LangChain `ChatOpenAI`. A server that is busy is asked once more. At temperature 0 it keeps its answers: what is
-        asked again is not paid for again.
+        A LangChain `ChatOpenAI`. A server that is busy is asked once more. At temperature 0 it keeps its answers: what
+        is asked again is not paid for again.
     """
     from langchain_core.caches import InMemoryCache
     from langchain_openai import ChatOpenAI
