@@ -23,8 +23,16 @@ from reportlab.lib.enums import TA_CENTER, TA_JUSTIFY
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.styles import ParagraphStyle
 from reportlab.lib.units import mm
-from reportlab.platypus import BaseDocTemplate, CondPageBreak, Frame, FrameBreak, NextPageTemplate, PageTemplate
-from reportlab.platypus import Paragraph, Table
+from reportlab.platypus import (
+    BaseDocTemplate,
+    CondPageBreak,
+    Frame,
+    FrameBreak,
+    NextPageTemplate,
+    PageTemplate,
+    Paragraph,
+    Table,
+)
 
 CORPUS = Path(__file__).parent / "corpus"
 AUTHOR = "Vell Harbour Trust"
@@ -58,8 +66,8 @@ def add_table(document, tokens):
     width = sum(token.type == "th_open" for token in tokens)
     rows = [cells[at : at + width] for at in range(0, len(cells), width)]
     table = document.add_table(len(rows), width, style="Table Grid")
-    for inlines, row in zip(rows, table.rows):
-        for inline, cell in zip(inlines, row.cells):
+    for inlines, row in zip(rows, table.rows, strict=True):
+        for inline, cell in zip(inlines, row.cells, strict=True):
             add_runs(cell.paragraphs[0], inline)
     for cell in table.rows[0].cells:
         cell.paragraphs[0].runs[0].bold = True
@@ -162,9 +170,9 @@ def drawn_table(block):
     """Draw a table whose columns begin where the headings of its first line begin."""
     lines = block.split("\n")
     starts = [heading.start() for heading in re.finditer(r"\S+(?: \S+)*", lines[0])]
-    table = [[line[a:b].strip() for a, b in zip(starts, [*starts[1:], None])] for line in lines]
+    table = [[line[a:b].strip() for a, b in zip(starts, [*starts[1:], None], strict=True)] for line in lines]
     rule = next(at for at, line in enumerate(lines) if line.startswith("---"))
-    rows = [[" ".join(parts) for parts in zip(*table[:rule])], *table[rule + 1 :]]
+    rows = [[" ".join(parts) for parts in zip(*table[:rule], strict=True)], *table[rule + 1 :]]
     cells = [[Paragraph(escape(cell), STYLES["cell"]) for cell in row] for row in rows]
     look = [
         ("GRID", (0, 0), (-1, -1), 0.4, "grey"),

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import settings
 from packaging.requirements import Requirement
 
-pytest_plugins = ["texts"]
+pytest_plugins = ["texts", "files"]
 collect_ignore = ["benchmarks"]
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -65,7 +65,7 @@ def echo(words):
     )
 
 
-class TooMany(Exception):  # noqa: N818
+class TooMany(Exception):
     def __init__(self, retry_after=None, status=429):
         super().__init__("Too Many Requests")
         self.status_code = status

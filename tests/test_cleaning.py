@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chunklab.formats.cleaning import join_hyphens, page_joint, single_spaces, without_running_lines
-from files import read  # noqa: F401
 
 
 @pytest.mark.parametrize(

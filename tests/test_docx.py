@@ -6,11 +6,11 @@ import zipfile
 import pytest
 from docx import Document as Word
 from docx.oxml import parse_xml
+from files import OFFICE, PACKAGE, WORD, W, blocks, make_docx, p
 
 from chunklab.documents import DocumentError
 from chunklab.formats import docx
 from chunklab.formats.docx_styles import Numbering
-from files import OFFICE, PACKAGE, W, WORD, blocks, make_docx, p, read  # noqa: F401
 
 
 def test_docx_01_tables_stand_in_reading_order(read):

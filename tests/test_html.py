@@ -3,10 +3,10 @@
 import time
 
 import pytest
+from files import blocks
 
 from chunklab.documents import DocumentError
 from chunklab.formats import elements, html
-from files import blocks, read  # noqa: F401
 
 
 @pytest.mark.parametrize(

@@ -283,7 +283,7 @@ def test_a_vector_without_a_direction_gives_no_number():
 @pytest.mark.parametrize("fault", [Busy(), TimeoutError(), ConnectionError()], ids=repr)
 @pytest.mark.parametrize("way", ["sync", "async"])
 def test_a_busy_judge_is_waited_for_and_changes_nothing(fault, way, pauses):  # nan-04
-    model = FakeLLM(says=honest, faults={number: fault for number in range(1, 40, 2)})
+    model = FakeLLM(says=honest, faults=dict.fromkeys(range(1, 40, 2), fault))
     found = scored(rows(), model) if way == "sync" else asyncio.run(quietly(rows(), model))
     assert found.missing == {} and pauses and found.table().equals(scored(rows(), FakeLLM(says=honest)).table())
 

@@ -81,7 +81,7 @@ def test_whatever_the_model_answers_nothing_is_lost(name, mode, text, faults, pa
     assert_lossless(chunks, text)
 
 
-class Busy(Exception):  # noqa: N818
+class Busy(Exception):
     status_code = 429
 
 

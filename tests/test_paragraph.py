@@ -25,14 +25,12 @@ def words(text: str) -> int:
 def rag_me_up(text: str, size: int, separator: str = r"\n\s*\n") -> list[str]:
     """RAG Me Up's rule as it is: what is between paragraphs is not counted."""
     groups, length = [], 0
-    for paragraph in (part.strip() for part in re.split(separator, text)):
-        if not paragraph:
-            continue
-        if not groups or length + len(paragraph) > size:
+    for part in filter(None, (part.strip() for part in re.split(separator, text))):
+        if not groups or length + len(part) > size:
             groups.append([])
             length = 0
-        groups[-1].append(paragraph)
-        length += len(paragraph)
+        groups[-1].append(part)
+        length += len(part)
     return ["\n\n".join(group) for group in groups]
 
 

@@ -7,6 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from files import make_pdf, show
 from pypdf import PdfReader, PdfWriter
 from pypdf.errors import DependencyError
 from reportlab.lib.pagesizes import A4
@@ -15,7 +16,6 @@ from reportlab.pdfgen.canvas import Canvas
 from chunklab import read_document
 from chunklab.documents import DocumentError
 from chunklab.formats import elements, pdf
-from files import make_pdf, read, show  # noqa: F401
 
 
 @pytest.mark.parametrize("gap", [0.65, 1, 3.65])

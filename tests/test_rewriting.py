@@ -19,8 +19,11 @@ from chunklab import (
     LLMError,
     PropositionChunker,
     RecursiveChunker,
+    aadd_context,
+    aadd_headings,
+    add_context,
+    add_headings,
 )
-from chunklab import aadd_context, aadd_headings, add_context, add_headings
 from chunklab.chunkers import added_headings, agentic, asking, contextual, propositions
 from chunklab.chunkers.added_headings import headed
 from chunklab.chunkers.contextual import shown_document
@@ -463,7 +466,7 @@ def test_every_place_finds_back():
 
 def test_finding_back_takes_linear_time():
     text = "A line of text.\n\n" * 20_000
-    made = headed(text, {place: "Title" for place in range(0, len(text), 17)}, [])
+    made = headed(text, dict.fromkeys(range(0, len(text), 17), "Title"), [])
     chunks = [Chunk(made.text[start : start + 20], start, start + 20) for start in range(0, len(made.text) - 20, 20)]
     start = time.process_time()
     assert len(made.back(chunks)) > 20_000 and time.process_time() - start < 5

@@ -25,8 +25,15 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from chunklab import Chunk, FixedSizeChunker, RecursiveChunker, SentenceChunker, SlidingWindowChunker, SplitterChain
-from chunklab import load_corpus
+from chunklab import (
+    Chunk,
+    FixedSizeChunker,
+    RecursiveChunker,
+    SentenceChunker,
+    SlidingWindowChunker,
+    SplitterChain,
+    load_corpus,
+)
 
 ALL = pytest.mark.parametrize("name", CHUNKERS)
 BOM = "\ufeff"
@@ -79,7 +86,7 @@ def assert_rules(case: Case, text: str) -> None:
     assert not lost, f"2: lost {lost[:5]}"
 
     assert all(c.text.replace(BOM, " ").strip() for c in chunks), "4: never a blank chunk"
-    assert all(BOM != text[c.start] for c in chunks if c.start == 0), "6: a BOM is not text"
+    assert all(text[c.start] != BOM for c in chunks if c.start == 0), "6: a BOM is not text"
 
     inside = {place: (a, b) for a, b in clusters(text) for place in range(a + 1, b)}
     for place in {place for span in spans for place in span} & inside.keys():

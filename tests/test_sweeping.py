@@ -223,7 +223,7 @@ def test_an_edited_lambda_is_another_strategy():
 def test_what_a_notebook_defines_counts_by_its_code():
     def run(number, size):
         scope = {"__name__": "__main__", "size": size}
-        exec(f"class Mine:\n    def chunk(self, text, doc_id): return {number}\ndef made(): return size, made", scope)  # noqa: S102
+        exec(f"class Mine:\n    def chunk(self, text, doc_id): return {number}\ndef made(): return size, made", scope)
         return digest(scope["Mine"]()), digest(scope["made"])
 
     assert run(1, 5) == run(1, 5)

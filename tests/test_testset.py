@@ -405,7 +405,7 @@ def test_without_the_file_it_begins_anew(path):
     ("way", "fault"), [("sync", TimeoutError()), ("sync", KeyboardInterrupt()), ("async", TimeoutError())], ids=repr
 )
 def test_after_a_fault_nothing_is_paid_for_twice(kept, way, fault, path):
-    model = FakeLLM(says=good, faults={number: fault for number in range(5, 300)})
+    model = FakeLLM(says=good, faults=dict.fromkeys(range(5, 300), fault))
 
     def go(llm):
         if way == "sync":

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -29,10 +30,8 @@ from chunklab import RecursiveChunker, chunk_corpus, embeddings, load_benchmark,
 def write_files(folder: Path, megabytes: float) -> int:
     """So many megabytes of text files, no two of them alike; gives how many characters they hold."""
     texts = load_corpus()
-    try:
+    with suppress(OSError, RuntimeError):
         texts |= load_benchmark()[0] | {"novel": load_novel()}
-    except (FileNotFoundError, OSError, RuntimeError):
-        pass
     size, characters, copy = 0, 0, 0
     while size < megabytes * 1e6:
         place = folder / f"copy {copy}"

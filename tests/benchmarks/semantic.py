@@ -39,7 +39,7 @@ print(len(chunks), before, peak())
 """
 
 
-def chonkie_chunker(model):  # noqa: ANN001, ANN201
+def chonkie_chunker(model):
     """chonkie's SemanticChunker over one of our models."""
     import chonkie
     from chonkie.embeddings import BaseEmbeddings

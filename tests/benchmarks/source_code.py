@@ -12,7 +12,7 @@ import argparse
 import ast
 import sysconfig
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from langchain_text_splitters import Language, RecursiveCharacterTextSplitter
