@@ -222,6 +222,14 @@ def test_what_waiting_does_not_mend_is_said_at_once(fault, pauses):
     assert pauses == [] and len(model.asked) == 1
 
 
+def test_a_key_that_is_not_taken_is_named_and_what_it_says_is_said_once():
+    fault = TooMany(status=401)
+    fault.__cause__ = ValueError(str(fault))
+    with pytest.raises(LLMError, match="does not take the key .*OPENAI_API_KEY.*correct it") as caught:
+        Asker(FakeLLM(faults={1: fault})).run(all_at_once(1))
+    assert "because of" not in str(caught.value)
+
+
 def test_a_long_wait_is_named():
     with pytest.raises(LLMError, match="asks to wait 3600 seconds. 0 replies"):
         Asker(FakeLLM(faults={1: TooMany(3600)})).run(all_at_once(1))

@@ -656,6 +656,14 @@ def test_openai_out_of_reach_is_tried_again_and_then_said(service):
     assert len(waits) == 5
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_openai_with_a_wrong_key_says_which_to_correct(service, status):
+    service.faults += [(status, {})]
+    with pytest.raises(EmbeddingError, match="does not take the key .*OPENAI_API_KEY.*correct it, or unset it"):
+        embeddings("openai").encode(["a"])
+    assert len(service.asked) == 1
+
+
 def test_openai_gets_of_a_long_text_what_it_reads(service):  # ev-05
     model = OpenAI()
     texts = ["word " * 9000, "word " * 8191, "字" * 5000, "short"]

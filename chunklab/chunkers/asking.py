@@ -28,7 +28,7 @@ from weakref import WeakKeyDictionary, ref
 from chunklab.chunk import Chunk, Chunker, Span, check_id, check_text
 from chunklab.chunkers.questions import Question, Reply, Unusable, as_json, cut_off_reply, reply_of
 from chunklab.models.tokens import well_formed
-from chunklab.models.vectors import ATTEMPTS, LONGEST_PAUSE, pause_after
+from chunklab.models.vectors import ATTEMPTS, LONGEST_PAUSE, key_advice, pause_after
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -210,8 +210,8 @@ class Asker:
         if pause is None or pause > LONGEST_PAUSE or attempt >= ATTEMPTS:
             wait = f" The server asks to wait {pause:.0f} seconds." if pause and pause > LONGEST_PAUSE else ""
             raise LLMError(
-                f"the model did not answer: {_reasons(error)}.{wait} {len(self._kept)} replies are kept: run the same "
-                "again, with the same object, and it goes on from there",
+                f"the model did not answer: {_reasons(error)}.{wait}{key_advice(error)} {len(self._kept)} replies are kept: "
+                "run the same again, with the same object, and it goes on from there",
                 len(self._kept),
             ) from error
         return pause
@@ -221,8 +221,9 @@ class _Progress:
     """A plan on its way: gives the questions of each step, takes their `answers`, and has the plan's `result` then."""
 
     def __init__(self, plan: Plan) -> None:
-        self._plan, self._bar = plan, None
-        self.answers: list[Any] | None = None
+        self._plan = plan
+        self._bar: Any = None
+        self.answers: Any = None
         self.result: Any = None
         self._asked = self._unusable = 0
         self._problem = ""
@@ -285,9 +286,11 @@ def _is_lasting(error: Exception) -> bool:
 
 def _reasons(error: Exception) -> str:
     """The error, and what lies behind it, as far as it says more."""
-    return "; because of ".join(
-        dict.fromkeys(f"{type(cause).__name__}: {cause}".rstrip(":. ")[:600] for cause in _causes(error))
-    )
+    said: list[str] = []
+    for cause in _causes(error):
+        if not (str(cause) and any(str(cause) in reason for reason in said)):
+            said.append(f"{type(cause).__name__}: {cause}".rstrip(":. ")[:600])
+    return "; because of ".join(said)
 
 
 @contextmanager

@@ -259,9 +259,23 @@ def pause_after(error: Exception, attempt: int, busy: tuple[type[Exception], ...
     asked = _retry_after(error)
     if asked is not None:
         return asked
-    status = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
+    status = _status(error)
     passing = isinstance(error, busy) or status in (408, 409, 429) or (isinstance(status, int) and status >= 500)
     return 2.0**attempt if passing else None
+
+
+def _status(error: BaseException) -> Any:
+    return getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
+
+
+def key_advice(error: BaseException) -> str:
+    """What to do where a server does not take the key; "" for any other error."""
+    if _status(error) not in (401, 403):
+        return ""
+    return (
+        " The server does not take the key (for OpenAI's models the one in OPENAI_API_KEY): correct it, or unset it to "
+        "use the models of this machine, and start the kernel anew."
+    )
 
 
 def _retry_after(error: Exception) -> float | None:
@@ -286,8 +300,8 @@ def _report(error: Exception, number: int, batches: int, done: int, total: int) 
     asked = _retry_after(error)
     wait = "" if asked is None else f" The server asks to wait {asked:.0f} seconds."
     return (
-        f"batch {number} of {batches} failed: {type(error).__name__}: {error}.{wait} {done} of {total} texts have "
-        "their vectors, which are kept: run the same again, and it goes on from there"
+        f"batch {number} of {batches} failed: {type(error).__name__}: {error}.{wait}{key_advice(error)} {done} of "
+        f"{total} texts have their vectors, which are kept: run the same again, and it goes on from there"
     )
 
 
