@@ -61,7 +61,8 @@ def plot_sweep(frame: DataFrame, x: str, metric: str, by: str | None = None) -> 
         frame: a row a run, with columns `x`, `metric`, `by`, and perhaps `metric`_low and `metric`_high.
         x: the column of the parameter, such as "chunk_size".
         metric: the column to draw.
-        by: the column that tells the lines apart, six values at most, such as "chunk_overlap"; None: one line.
+        by: the column that tells the lines apart, six values at most, such as "chunk_overlap"; None: one line. A line
+            is named by its value, a number with the column before it: "recursive", but "chunk overlap 10".
 
     Returns:
         The figure.
@@ -74,7 +75,7 @@ def plot_sweep(frame: DataFrame, x: str, metric: str, by: str | None = None) -> 
     'recall over size: 60 at 100, 71.5 at 200.'
     """
     frame = _checked(frame, [x, metric] + ([by] if by else []))
-    groups = {f"{by} {value}".replace("_", " "): rows for value, rows in frame.groupby(by)} if by else {"": frame}
+    groups = {_line_name(by, value): rows for value, rows in frame.groupby(by)} if by else {"": frame}
     if len(groups) > 6:
         raise ValueError(f"by={by!r}: {len(groups)} lines cannot be told apart: six at most")
     said = []
@@ -144,9 +145,12 @@ def plot_heatmap(frame: DataFrame, x: str, y: str, metric: str) -> LessonFigure:
                 if not isnan(value):
                     dark = high > low and (value - low) / (high - low) > 0.55
                     text = f"{value:.3g}" + (f"\n{ends[0]:.3g} to {ends[1]:.3g}" if intervals else "")
-                    look = {"color": "white" if dark else "black", "fontsize": 11 if len(across) < 6 else 9}
+                    look: dict[str, Any] = {
+                        "color": "white" if dark else "black",
+                        "fontsize": 11 if len(across) < 6 else 9,
+                    }
                     axes.text(at, place, text, ha="center", va="center", **look)
-        small = {"fontsize": 10} if len(across) > 4 else {}
+        small: dict[str, Any] = {"fontsize": 10} if len(across) > 4 else {}
         axes.set_xticks(range(len(across)), [str(column).replace(" ", "\n") for column in across], **small)
         axes.set_yticks(range(len(down)), [str(line) for line in down])
         axes.set_title(f"{metric.replace('_', ' ')}" + (" (95% interval)" if intervals else ""))
@@ -155,6 +159,11 @@ def plot_heatmap(frame: DataFrame, x: str, y: str, metric: str) -> LessonFigure:
         for side in axes.spines.values():
             side.set_visible(False)
     return figure
+
+
+def _line_name(by: str, value: Any) -> str:
+    """What a line is called: a name says enough alone, a number needs to be told of what."""
+    return (value if isinstance(value, str) else f"{by} {value}").replace("_", " ")
 
 
 def _apart(values: list[float], by_ratio: bool) -> list[float]:

@@ -373,6 +373,14 @@ def test_a_sweep_leaves_out_labels_that_would_lie_on_one_another():
     assert [label.get_text() for label in axes.get_xticklabels()] == ["182", "264", "389", "523", "2,310"]
 
 
+def test_a_line_of_a_sweep_is_named_by_a_text_alone_and_a_number_with_its_column():
+    frame = pd.DataFrame({"size": [1, 2, 1], "recall": [3, 4, 5], "method": ["fixed", "fixed", "keep_or_split"]})
+    figure = plot_sweep(frame, "size", "recall", by="method")
+    assert figure.alt == "recall over size: fixed: 3 at 1, 4 at 2; keep or split: 5 at 1."
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["fixed", "keep or split"]
+    assert "chunk overlap 5: " in plot_sweep(SWEEP, "chunk_size", "recall", by="chunk_overlap").alt
+
+
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_one_picture_with_words(name):
     make, words = FIGURES[name]
