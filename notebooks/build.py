@@ -4,6 +4,7 @@
     python notebooks/build.py 01 02      these lessons only
     python notebooks/build.py --force    build anew, whatever the date
     python notebooks/build.py --check    run nothing; list the editions that do not follow from their source
+    python notebooks/build.py --site     run nothing; make a site of the lessons as they stand, in `_site`
 
 The sources, `notebooks/source/NN_name.py`, are percent-format scripts (jupytext) and the only files edited by hand.
 From each come the course (exercises as starters), `solutions/` (exercises solved), both executed top to bottom, and
@@ -391,7 +392,14 @@ def main(arguments: list[str] | None = None, folder: Path = HERE) -> int:
     parser.add_argument("numbers", nargs="*", metavar="NN", help="the lessons, by number; all of them if none is given")
     parser.add_argument("--force", action="store_true", help="build what is up to date too")
     parser.add_argument("--check", action="store_true", help="run nothing; list the editions that are out of date")
+    parser.add_argument("--site", action="store_true", help="run nothing; make a site of the lessons, in _site")
     options = parser.parse_args(arguments)
+    if options.site:
+        from pages import build_site  # which loads nbconvert
+
+        build_site(folder.parent / "_site", folder.parent)
+        print("the site is in _site: open _site/index.html")
+        return 0
     known = [source.stem[:2] for source in lessons(folder)]
     if unknown := set(options.numbers) - set(known):
         parser.error(f"no lesson {', '.join(sorted(unknown))}: there are {', '.join(known)}")
