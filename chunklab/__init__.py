@@ -28,6 +28,7 @@ _WHERE = {
     "curves": ["plot_distances"],
     "documents": ["Document", "read_document"],
     "evaluation": ["Scoreboard", "precision_omega", "span_scores"],
+    "explorer": ["explore"],
     "figures": ["plot_hits", "plot_sizes", "plot_windows"],
     "hybrid": ["Hybrid"],
     "judging": ["aragas_scores", "ragas_scores"],

@@ -1,4 +1,4 @@
-"""The command line: `open` the course, fetch its `models`, `chunk` files, `recommend` a chunker, `record` an LLM.
+"""The command line: `open` the course, `explore` chunkers, fetch `models`, `chunk` files, `recommend`, `record`.
 
 It serves a learner on the first day: all that is needed is fetched, JupyterLab opens at lesson 00, and what is missing
 is said in words that tell what to do. Fetching costs a download of some tens of megabytes, once. And it serves whoever
@@ -52,6 +52,9 @@ def parser() -> argparse.ArgumentParser:
     opened = each.add_parser("open", help="fetch what is missing, and open JupyterLab at lesson 00")
     opened.add_argument("--port", type=_port, help="the port to serve on; 8888, or the next that is free, by default")
     opened.set_defaults(run=open_course)
+    explored = each.add_parser("explore", help="open a page with two chunkers on one text, and sliders to move them")
+    explored.add_argument("--port", type=_port, help="the port to serve on; 8866, or one near it, by default")
+    explored.set_defaults(run=explore_chunkers)
     chunks = each.add_parser(
         "chunk",
         help="cut files into chunks: CSV, JSON lines, or text to read",
@@ -169,6 +172,16 @@ def open_lab(port: int | None = None) -> None:
     arguments = lab_arguments(port, is_root(), has_browser())
     print(f"Opening JupyterLab at {FIRST}. To stop it: Ctrl-C here.", flush=True)
     LabApp.launch_instance(arguments)
+
+
+def explore_chunkers(options: argparse.Namespace) -> int:
+    """Open the explorer on a page of its own, in this process, until it is stopped."""
+    if find_spec("voila") is None:
+        raise Problem(f"Voila is not installed in this environment. Activate the course's own, and run: {INSTALL}")
+    from chunklab.explorer_page import open_explorer
+
+    open_explorer(options.port, has_browser())
+    return 0
 
 
 def lab_arguments(port: int | None, root_user: bool, browser: bool) -> list[str]:

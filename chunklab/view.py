@@ -28,7 +28,7 @@ __all__ += ["plot_distances", "plot_hits", "plot_scores", "plot_sizes", "plot_sw
 
 # Neighbours differ by 26 or more (CIE 1976) at this opacity, on white and on black, for every kind of colour blindness.
 _COLOURS = ((0, 114, 178), (230, 159, 0), (86, 180, 233), (213, 94, 0))
-_TINT = 0.28
+_TINT, _LIT = 0.28, 0.62
 # JupyterLab cleans the styles of a notebook that was not run here yet: it lets through rgba() but not hex with alpha,
 # linear-gradient but not repeating-linear-gradient, em but not ch.
 _TAG = (
@@ -62,12 +62,13 @@ class View:
 
 
 class _Piece(NamedTuple):
-    """One chunk as it is shown: its number, its true span, and its id."""
+    """One chunk as it is shown: its number, its true span, its id, and its rank among the hits of a question."""
 
     number: int
     start: int
     end: int
     id: str
+    rank: int = 0
 
 
 def show_chunks(
@@ -102,7 +103,7 @@ def show_chunks(
       0  0–5  'one, '
       1  4–9  ' two.'
     """
-    return _side_by_side(text, {"": chunks}, limit, around, highlight)
+    return side_by_side(text, {"": chunks}, limit, around, highlight)
 
 
 def compare_chunks(
@@ -137,25 +138,55 @@ def compare_chunks(
     """
     if not isinstance(methods, Mapping) or not 2 <= len(methods) <= 3:
         raise ValueError(f"methods={_short(methods)}: must be a dictionary of two or three names with their chunks")
-    return _side_by_side(text, methods, limit, around, highlight)
+    return side_by_side(text, methods, limit, around, highlight)
 
 
-def _side_by_side(text: str, methods: Mapping, limit: int | None, around: Any, highlight: Iterable) -> View:
+def side_by_side(
+    text: str,
+    methods: Mapping[str, Chunker | Iterable | Exception],
+    limit: int | None,
+    around: Any,
+    highlight: Iterable,
+    ranks: Mapping[str, Mapping[int, int]] | None = None,
+) -> View:
+    """What `show_chunks` and `compare_chunks` give, and `explore` draws: any number of methods.
+
+    Args:
+        text: the document.
+        methods: the name of each, and its chunker or chunks; or what kept it from cutting, which is said instead.
+        limit: characters to show.
+        around: a span to show the neighbourhood of.
+        highlight: gold spans.
+        ranks: for a method, the chunks that a question found, by number, each with its rank, from 1: these are lit.
+
+    >>> side_by_side("one, two.", {"": [(0, 4), (5, 9)]}, 9, None, [], {"": {1: 1}})
+    2 chunks of 4 characters · 1 hit
+      0  0–4  'one,'
+      1  5–9  'two.' (hit 1)
+    """
     check_text(text)
     if limit is not None:
         check_size("limit", limit)
     around = None if around is None else _span("around", around, text)
     gold = [_span("highlight", item, text) for item in _listed("highlight", highlight)]
-    listed = {str(name): _pieces(chunks, text) for name, chunks in methods.items()}
+    ranks = ranks or {}
+    listed = {
+        str(name): chunks if isinstance(chunks, Exception) else _pieces(chunks, text, ranks.get(name, {}))
+        for name, chunks in methods.items()
+    }
     first, last = _part(text, limit, around)
     ends = [first, *(m.end() for m in _GRAPHEME.finditer(text, first, last))]
     columns, plain = [], []
     for name, pieces in listed.items():
-        summary = _summary(pieces, text, ends)
-        body = _body(text, pieces, gold, ends)
-        heading = f"<b>{_escape(name)}</b> · " if name else ""
+        if isinstance(pieces, Exception):
+            summary, listing = "nothing was cut", f"nothing was cut: {pieces}"
+            body = f"<i>{escape(str(pieces))}</i>"
+        else:
+            summary = _summary(pieces, text, ends)
+            body, listing = _body(text, pieces, gold, ends), _plain(text, pieces, summary, first, last)
+        heading = f"<b>{escape(name)}</b> · " if name else ""
         columns.append(f'<div style="{_NOTE}">{heading}{summary}</div><pre dir="auto" style="{_PRE}">{body}</pre>')
-        plain.append((f"{name}: " if name else "") + _plain(text, pieces, summary, first, last))
+        plain.append((f"{name}: " if name else "") + listing)
     if len(columns) > 1:
         columns = [f'<div style="flex:1 1 300px;min-width:0">{column}</div>' for column in columns]
         columns = ['<div style="display:flex;flex-wrap:wrap;gap:1.5em">', *columns, "</div>"]
@@ -185,11 +216,13 @@ def _span(name: str, item: Any, text: str) -> Span:
     return start, end
 
 
-def _pieces(chunks: Any, text: str) -> list[_Piece]:
+def _pieces(chunks: Any, text: str, ranks: Mapping[int, int]) -> list[_Piece]:
     found = chunks.chunk(text) if isinstance(chunks, Chunker) else _listed("chunks", chunks)
     if len({c.document for c in found if hasattr(c, "document")}) > 1:
         raise ValueError("chunks: they come from more than one document: choose those of the text that you show")
-    return [_Piece(n, *_span("chunks", c, text), str(getattr(c, "id", ""))) for n, c in enumerate(found)]
+    return [
+        _Piece(n, *_span("chunks", c, text), str(getattr(c, "id", "")), ranks.get(n, 0)) for n, c in enumerate(found)
+    ]
 
 
 def _part(text: str, limit: int | None, around: Span | None) -> Span:
@@ -212,31 +245,33 @@ def _part(text: str, limit: int | None, around: Span | None) -> Span:
 
 def _left_out(text: str, first: int, last: int) -> str:
     sides = [(first, "before"), (len(text) - last, "after")]
-    parts = [f"{_many(number, 'character')} {side}" for number, side in sides if number]
+    parts = [f"{many(number, 'character')} {side}" for number, side in sides if number]
     return f"Not shown: {' and '.join(parts)}" if parts else ""
 
 
 def _summary(pieces: list[_Piece], text: str, ends: list[int]) -> str:
     """How many chunks, their sizes, and what is amiss with their edges."""
     sizes = [p.end - p.start for p in pieces]
-    parts = [_many(len(pieces), "chunk")]
+    parts = [many(len(pieces), "chunk")]
     if sizes:
         low, high = min(sizes), max(sizes)
         mean = f"{low:,} to {high:,} characters, mean {sum(sizes) / len(sizes):,.0f}"
-        parts[0] += f" of {_many(low, 'character')}" if low == high else f" of {mean}"
+        parts[0] += f" of {many(low, 'character')}" if low == high else f" of {mean}"
     covered = reach = lost = 0
     for start, end in [*sorted((p.start, p.end) for p in pieces), (len(text), len(text))]:
         lost += sum(map(len, text[reach:start].replace(BOM, " ").split()))
         covered += max(0, end - max(start, reach))
         reach = max(reach, end)
     if sum(sizes) > covered:
-        parts.append(f"{_many(sum(sizes) - covered, 'character')} repeated")
-    parts += [f"{_many(lost, 'character')} in no chunk"] if lost else []
+        parts.append(f"{many(sum(sizes) - covered, 'character')} repeated")
+    parts += [f"{many(lost, 'character')} in no chunk"] if lost else []
     cuts = {cut for p in pieces for cut in (p.start, p.end)}
     words = sum(_inside_word(text, cut) for cut in cuts)
     characters = sum(ends[0] < cut < ends[-1] and ends[bisect_left(ends, cut)] != cut for cut in cuts)
-    parts += [f"{_many(words, 'cut')} inside a word"] if words else []
-    parts += [f"{_many(characters, 'cut')} inside a character"] if characters else []
+    parts += [f"{many(words, 'cut')} inside a word"] if words else []
+    parts += [f"{many(characters, 'cut')} inside a character"] if characters else []
+    hits = sum(p.rank > 0 for p in pieces)
+    parts += [many(hits, "hit")] if hits else []
     return " · ".join(parts)
 
 
@@ -248,7 +283,7 @@ def _inside_word(text: str, cut: int) -> bool:
 def _body(text: str, pieces: list[_Piece], gold: list[Span], ends: list[int]) -> str:
     """The part's HTML: one element for every stretch that the same chunks cover, gold around them."""
     if len(ends) == 1:
-        return f'<i style="opacity:.6">(an empty text, {_many(len(pieces), "chunk")})</i>'
+        return f'<i style="opacity:.6">(an empty text, {many(len(pieces), "chunk")})</i>'
     first, last = ends[0], ends[-1]
 
     def snap(cut: int) -> int:
@@ -296,15 +331,15 @@ def _lines(text: str, spans: list[Span]) -> list[Span]:
 def _stretch(text: str, cover: list[_Piece], opens: bool, changed: bool) -> str:
     """A stretch of text and the chunks that hold it; a tag if those are others than before."""
     if not cover:
-        return f'<i title="in no chunk" style="opacity:.65">{_escape(text)}</i>'
-    shown = [_rgba(p.number, _TINT) for p in cover[:4]]
+        return f'<i title="in no chunk" style="opacity:.65">{escape(text)}</i>'
+    shown = [rgba(p.number, _LIT if p.rank else _TINT) for p in cover[:4]]
     share = 100 / len(shown)
     bands = ",".join(f"{c} {round(i * share)}% {round((i + 1) * share)}%" for i, c in enumerate(shown))
     style = f"linear-gradient({bands})" if len(shown) > 1 else shown[0]
-    title = "&#10;".join(_escape(_hover(p), attribute=True) for p in cover[:4])
+    title = "&#10;".join(escape(_hover(p), attribute=True) for p in cover[:4])
     title += f"&#10;and {len(cover) - 4} more" if len(cover) > 4 else ""
     tag = _tag(cover, opens) if changed else ""
-    words = f"<u>{_escape(text)}</u>" if len(cover) > 1 else _escape(text)
+    words = f"<u>{escape(text)}</u>" if len(cover) > 1 else escape(text)
     return f'<span title="{title}" style="background:{style}">{tag}{words}</span>'
 
 
@@ -312,23 +347,25 @@ def _tag(cover: list[_Piece], opens: bool) -> str:
     """The numbers of the chunks that hold what follows: filled where a chunk begins, outlined where one goes on."""
     last = cover[-1].number
     numbers = "+".join(str(p.number) for p in cover) if len(cover) < 4 else f"{cover[0].number}…{last}"
+    numbers += "".join(f" · hit {p.rank}" for p in cover[-1:] if p.rank)
     if opens:
-        style = f"background:{_rgba(last)};color:{'#fff' if last % 4 == 0 else '#000'}"
+        style = f"background:{rgba(last)};color:{'#fff' if last % 4 == 0 else '#000'}"
     else:
-        style = f"border:1px solid {_rgba(last)}"
+        style = f"border:1px solid {rgba(last)}"
     return f'<sup dir="ltr" style="{_TAG}{style}">{numbers}</sup>'
 
 
-def _rgba(number: int, opacity: float | None = None) -> str:
+def rgba(number: int, opacity: float | None = None) -> str:
     numbers = ",".join(map(str, _COLOURS[number % len(_COLOURS)]))
     return f"rgba({numbers},{opacity:.2f})".replace("0.", ".") if opacity else f"rgb({numbers})"
 
 
 def _hover(p: _Piece) -> str:
-    return f"chunk {p.number}: {p.start:,}–{p.end:,}, {_many(p.end - p.start, 'character')}" + (p.id and f", {p.id}")
+    hover = f"chunk {p.number}: {p.start:,}–{p.end:,}, {many(p.end - p.start, 'character')}" + (p.id and f", {p.id}")
+    return hover + (f", hit {p.rank}" if p.rank else "")
 
 
-def _escape(text: str, attribute: bool = False) -> str:
+def escape(text: str, attribute: bool = False) -> str:
     """HTML that shows the text as it is: no mark-up, no mathematics, nothing that a page cannot carry."""
     safe = html.escape(text.translate(_VISIBLE), quote=attribute)
     if attribute:
@@ -344,7 +381,7 @@ _VISIBLE = {code: 0x2400 + code for code in range(32) if code not in (9, 10, 13)
 _VISIBLE |= {127: 0x2421} | dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
 
 
-def _many(number: int, noun: str) -> str:
+def many(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -356,8 +393,9 @@ def _short(value: Any) -> str:
 def _plain(text: str, pieces: list[_Piece], summary: str, first: int, last: int) -> str:
     """The summary, and a line for each of the first chunks of the part."""
     seen = [p for p in pieces if p.end > first and p.start < last]
-    rows = [(str(p.number), f"{p.start}–{p.end}", repr(text[p.start : p.end][:60])) for p in seen[:_ROWS]]
+    texts = [repr(text[p.start : p.end][:60]) + (f" (hit {p.rank})" if p.rank else "") for p in seen[:_ROWS]]
+    rows = [(str(p.number), f"{p.start}–{p.end}", t) for p, t in zip(seen, texts, strict=False)]
     widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
     lines = [f"  {number:>{widths[0]}}  {span:<{widths[1]}}  {start}" for number, span, start in rows]
-    more = [f"  … {_many(len(seen) - _ROWS, 'chunk')} more"] if len(seen) > _ROWS else []
+    more = [f"  … {many(len(seen) - _ROWS, 'chunk')} more"] if len(seen) > _ROWS else []
     return "\n".join([summary, *lines, *more])

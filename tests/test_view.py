@@ -22,6 +22,7 @@ from chunklab.view import (
     plot_sweep,
     plot_windows,
     show_chunks,
+    side_by_side,
 )
 
 PROSE = "The keeper wound the clock. It was late, and the tide was out.\n\nNo one came; the lamp burned on. " * 4
@@ -167,6 +168,19 @@ def test_hover_gives_number_place_length_and_id():
     text = "x" * 2400
     page = Page(show_chunks(chunks_of(text, 1200, doc="manual"), text))
     assert page.stretches[1][1] == "chunk 1: 1,200–2,400, 1,200 characters, manual_1"
+
+
+def test_what_a_question_found_is_lit_and_tagged_and_what_kept_a_method_is_said():
+    text = "x" * 20 + "y" * 20
+    chunks, why = [(0, 12), (8, 20), (20, 40)], ValueError("size=0: <must> be more")
+    view = side_by_side(text, {"a": chunks, "b": why}, None, None, [], {"a": {1: 2, 2: 1}})
+    page = Page(view)
+    assert page.tags == ["0", "0+1 · hit 2", "1 · hit 2", "2 · hit 1"] and page.text == text + str(why)
+    assert "chunk 2: 20–40, 20 characters, hit 1" in page.stretches[3][1]
+    lit = [attrs["style"].count(".62)") for tag, attrs in page.elements if tag == "span"]
+    assert lit == [0, 1, 1, 1]
+    assert view.plain.startswith("a: 3 chunks of 12 to 20 characters, mean 15 · 4 characters repeated · 3 cuts inside a word · 2 hits")
+    assert view.plain.endswith("(hit 1)\nb: nothing was cut: size=0: <must> be more")
 
 
 @pytest.mark.parametrize("text", HOSTILE)
