@@ -26,14 +26,17 @@ def browser():
     """Chromium; without one, or without Playwright, the test is skipped."""
     if not find_spec("playwright"):
         pytest.skip("Playwright is not installed")
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import Error, sync_playwright
 
     with sync_playwright() as play:
         found = chromium(play)
         if found is None:
             pytest.skip("there is no Chromium: `playwright install chromium`, or apt-get install chromium")
         # As root it has no sandbox; in a container it may have little shared memory. The pages are our own.
-        started = play.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        try:
+            started = play.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        except Error as error:
+            pytest.skip(f"Chromium does not start: {str(error)[:200]}")
         try:
             yield started
         finally:
