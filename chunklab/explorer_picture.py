@@ -18,7 +18,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 import chunklab
-from chunklab.chunk import Chunk, Span, is_blank
+from chunklab.chunk import Chunk, Chunker, Span, is_blank
 from chunklab.metrics import merged
 from chunklab.models.vectors import embed
 from chunklab.retrieval import ChunkIndex, Hit
@@ -101,15 +101,19 @@ def _model(name: str) -> _Once:
     return _Once(chunklab.embeddings(name))
 
 
-# Two methods are shown: when a slider of one moves, the other is not cut again.
-@lru_cache(maxsize=2)
-def cut(text: str, choice: Choice) -> tuple[list[Chunk], float]:
-    """The chunks, and the milliseconds that they took; whatever the chunker raises where it cannot be so set."""
+def make(choice: Choice) -> Chunker:
+    """The chunker that is so set; it raises what that raises."""
     settings = dict(choice.settings)
     if "embeddings" in settings:
         settings["embeddings"] = _model(settings["embeddings"])
-    chunker = getattr(chunklab, METHODS[choice.method][0])(**settings)
-    begun = perf_counter()
+    return getattr(chunklab, METHODS[choice.method][0])(**settings)
+
+
+# Two methods are shown: when a slider of one moves, the other is not cut again.
+@lru_cache(maxsize=2)
+def cut(text: str, choice: Choice) -> tuple[list[Chunk], float]:
+    """The chunks, and the milliseconds that they took."""
+    chunker, begun = make(choice), perf_counter()
     return chunker.chunk(text), (perf_counter() - begun) * 1000
 
 

@@ -58,8 +58,15 @@ def test_the_best_pipeline_is_chosen_on_one_half_and_reported_on_the_other(capsy
         assert f"\n{name}\n" in printed and frame["recall"].between(0, 100).all()
 
 
+def test_the_explorer_benchmark_runs(capsys):
+    results = load("explorer").main(["--smoke"])
+    assert len(results) == 12 and all(math.isfinite(ratio) and ratio > 0 for _, ratio in results)
+    assert "| recursive | " in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
-    "name", ["best", "headings", "index", "retrieval", "scale", "semantic", "sentences", "source_code", "speed"]
+    "name",
+    ["best", "explorer", "headings", "index", "retrieval", "scale", "semantic", "sentences", "source_code", "speed"],
 )
 def test_the_page_names_each_benchmark(name):
     assert f"tests/benchmarks/{name}.py" in (FOLDER / "README.md").read_text(encoding="utf-8")
