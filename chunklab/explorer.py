@@ -20,7 +20,7 @@ from chunklab.corpus import Question
 from chunklab.explorer_picture import METHODS, SHOWN, Choice, Picture, picture
 
 GIVEN, PASTE, NOVELLA = "the text given", "a text of your own", "the_bell_that_waited.txt"
-_NUMBER = count(1)
+_NUMBER, _STEP = count(1), 50
 
 
 def explore(text: str | None = None) -> Explorer:
@@ -129,7 +129,7 @@ class Explorer(VBox):
         self.question = Combobox(**asked, **_look("question", "3 1 300px"))
         self.k = IntSlider(value=3, min=1, max=10, **_look("hits", "1 1 220px"))
         self.numbers, self.passage = HTML(), HTML()
-        self.place = IntSlider(step=50, **_look("show from", "3 1 300px"))
+        self.place = IntSlider(step=_STEP, **_look("show from", "3 1 300px"))
         self.hit = Dropdown(**_look("go to", "1 1 220px"))
         asking, looking = _row([self.question, self.k]), _row([self.place, self.hit])
         self.children = [self.text, self.pasted, _row(self.panels), asking, self.numbers, looking, self.passage]
@@ -185,7 +185,8 @@ class Explorer(VBox):
         self.place.value, self.place.max = 0, max(1, len(self._document()) - 1)
 
     def _go_to(self, hit: int) -> None:
-        self.place.value = max(0, hit - SHOWN // 10)
+        # A slider in a browser comes back with a place on one of its steps, as if it had been moved.
+        self.place.value = max(0, hit - SHOWN // 10) // _STEP * _STEP
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
         """The widget; beside it, for where none runs, a picture."""

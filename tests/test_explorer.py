@@ -245,9 +245,9 @@ def test_a_question_moves_the_passage_to_its_first_hit():
     shown.question.value = shown.question.options[3]
     hits = dict(shown.hit.options)
     assert shown.hit.value == hits["A · fixed characters, hit 1"] and shown.hit.layout.display is None
-    assert " · hit 1</sup>" in shown.passage.value and shown.place.value == shown.hit.value - 200
+    assert " · hit 1</sup>" in shown.passage.value and shown.place.value == (shown.hit.value - 200) // 50 * 50
     shown.hit.value = hits["B · recursive, hit 2"]
-    assert " · hit 2</sup>" in shown.passage.value and shown.place.value == shown.hit.value - 200
+    assert " · hit 2</sup>" in shown.passage.value and shown.place.value == (shown.hit.value - 200) // 50 * 50
     shown.place.value = 0
     assert shown.hit.index == 0 and "THE BELL" in shown.passage.value
     shown.panels[1].children[1].value = 200
@@ -366,6 +366,8 @@ def test_in_jupyterlab_sliders_move_the_chunks(chrome, lab):
     question.fill("Where does rain fall?")
     question.press("Enter")
     page.locator("sup:has-text('hit 1')").first.wait_for(timeout=WAIT)
+    chosen = "e => e.options[e.selectedIndex].label.replaceAll('\\u00a0', ' ')"
+    assert page.get_by_label("go to").evaluate(chosen) == "A · fixed characters, hit 1"
     page.locator("textarea[placeholder*=Paste]").fill("")
     page.locator("text=an empty text, 0 chunks").first.wait_for(timeout=WAIT)
     page.set_viewport_size({"width": 600, "height": 1000})
