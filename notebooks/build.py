@@ -8,8 +8,9 @@
 
 The sources, `notebooks/source/NN_name.py`, are percent-format scripts (jupytext) and the only files edited by hand.
 From each come the course (exercises as starters), `solutions/` (exercises solved), both executed top to bottom, and
-`live/` (code emptied, for live coding), not executed. No edition with a fault (see `faults`) is written. Tests run the
-same checks on what is committed. It serves who writes lessons; a build takes the time that the lesson takes, twice.
+`live/` for live coding, not executed: code emptied, a rescue cell under each emptied one, and the speaker's notes. No
+edition with a fault (see `faults`) is written. Tests run the same checks on what is committed, and the rescue cells.
+It serves who writes lessons and who teaches them; a build takes the time that the lesson takes, twice.
 """
 
 from __future__ import annotations
@@ -21,9 +22,13 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 import time
 from collections import Counter
+from collections.abc import Iterable
+from io import StringIO
 from pathlib import Path
+from tokenize import COMMENT, TokenInfo, generate_tokens
 
 import jupytext
 import nbformat
@@ -37,6 +42,7 @@ from nbval.kernel import CURRENT_ENV_KERNEL_NAME, NbvalKernelspecManager
 HERE = Path(__file__).resolve().parent
 EDITIONS = {"course": ".", "solutions": "solutions", "live": "live"}
 SECONDS = 60
+WIDTH = 118
 TAGS = {"exercise", "check", "scaffold", "nbval-ignore-output"}
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -45,6 +51,7 @@ METADATA = {
 # What a rerun would change, what leaves the machine, and what would call somebody else's model.
 ENVIRONMENT = {
     "CHUNKLAB_LIVE": "0",  # what a lesson asks of a language model must be recorded
+    "CHUNKLAB_PROGRESS": "0",  # the checks that a learner has passed are the learner's own
     "TQDM_DISABLE": "1",
     "LANGSMITH_TRACING": "false",
     "LANGCHAIN_TRACING_V2": "false",
@@ -54,6 +61,8 @@ ENVIRONMENT = {
     "ORT_DISABLE_TELEMETRY": "1",
 }
 KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE", "LANGSMITH_API_KEY")
+# A speaker's note opens with what it is for, and how long that takes: "**Predict · 5 min**".
+NOTE = re.compile(r"^\*\*(.+?) · (\d+) min\*\*", re.MULTILINE)
 PRIVATE = {
     "an absolute path": re.compile(
         r"(?<![\w.])/(?:home|root|tmp|work|Users|farm|opt|private|var/folders)/[\w.-]+|\b[A-Z]:\\{1,2}Users\b"
@@ -105,6 +114,10 @@ def read(source: Path) -> list[NotebookNode]:
                 f"{source.name}, cell {place}: a cell tagged exercise, and no other, has # BEGIN SOLUTION, "
                 "# END SOLUTION and # STARTER: lines"
             )
+        if "speaker" in tags and (cell.cell_type != "markdown" or not NOTE.match(cell.source)):
+            raise ValueError(
+                f"{source.name}, cell {place}: a cell tagged speaker is prose that opens '**Name · 5 min**'"
+            )
     return cells
 
 
@@ -139,24 +152,115 @@ def solution(code: str) -> str:
     return re.sub(marks, "", code, flags=re.M).rstrip("\n")
 
 
-def prompts(code: str, tags: list[str]) -> str:
-    """A code cell of the live edition: imports, figures and scaffolding stay; of the rest, the opening comment."""
-    if DRAWS.search(code) or {"scaffold", "check"} & set(tags):
+def prompts(code: str, tags: list[str], later: Iterable[str] = ()) -> str:
+    """A code cell of the live edition: imports, figures and scaffolding stay; of the rest, the prompts.
+
+    These are its comments, the functions and classes to write, and the other names on which cells below rely.
+    """
+    if {"scaffold", "check"} & set(tags) or (DRAWS.search(code) and not _built(tags)):
         return code
     body = ast.parse(code).body
-    imports = [node for node in body if isinstance(node, (ast.Import, ast.ImportFrom))]
-    if imports == body:
+    kept = [node for node in body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    if kept == body:
         return code
-    opening = re.match(r"(?:#[^\n]*(?:\n|\Z))*", code).group(0).rstrip("\n")
-    return "\n".join(filter(None, [opening, *(ast.get_source_segment(code, node) for node in imports)]))
+    written = [node for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+    values = set().union(*(gives(node) for node in body if node not in [*kept, *written]))
+    told = {"To write": [*map(_head, written)], "Used below": sorted(values & used(later))}
+    kept += [node for node in body if node not in written and DRAWS.search(ast.get_source_segment(code, node))]
+    lines = [token.line.rstrip() for token in generate_tokens(StringIO(code).readline) if _is_comment(token)]
+    lines += [_comment(f"{what}: {', '.join(names)}") for what, names in told.items() if names]
+    return "\n".join([*(lines or ["# See the text above."]), *(ast.get_source_segment(code, node) for node in kept)])
+
+
+def _built(tags: list[str]) -> list[tuple[str, str]]:
+    """What a cell defines as the package does: (module, name)."""
+    places = [tag.removeprefix("same-as:").rpartition(".") for tag in tags if tag.startswith("same-as:")]
+    return [(module, name) for module, _, name in places]
+
+
+def _is_comment(token: TokenInfo) -> bool:
+    """Whether a comment stands on a line of its own at the top of a cell, not inside a definition."""
+    return token.type == COMMENT and token.start[1] == 0
+
+
+def _head(node: ast.FunctionDef | ast.ClassDef) -> str:
+    """What a definition opens with, as "merge(starts, ends)"."""
+    if isinstance(node, ast.FunctionDef):
+        return f"{node.name}({ast.unparse(node.args)})"
+    return f"class {node.name}" + (f"({', '.join(map(ast.unparse, node.bases))})" if node.bases else "")
+
+
+def _comment(text: str) -> str:
+    return textwrap.fill(text, WIDTH, initial_indent="# ", subsequent_indent="# ", break_long_words=False)
+
+
+def gives(statement: ast.stmt) -> set[str]:
+    """The names that a statement at the top of a cell sets."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return {statement.name}
+    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+        return {alias.asname or alias.name.partition(".")[0] for alias in statement.names}
+    return _names(statement, ast.Store) - _inner(statement)
+
+
+def used(codes: Iterable[str]) -> set[str]:
+    """The names that cells, one after the other, take from before them. (A name that a loop sets counts as set.)"""
+    taken, given = set(), set()
+    for statement in (node for code in codes for node in ast.parse(code).body):
+        set_here, read = gives(statement), _names(statement, ast.Load) - _inner(statement)
+        if isinstance(statement, ast.AugAssign):
+            read |= set_here
+        elif not isinstance(statement, ast.Assign):
+            read -= set_here
+        taken |= read - given
+        given |= set_here
+    return taken
+
+
+def _names(node: ast.AST, context: type[ast.expr_context]) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, context)}
+
+
+def _inner(node: ast.AST) -> set[str]:
+    """The names that functions and comprehensions in a piece of code keep to themselves."""
+    found = set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.comprehension):
+            found |= _names(part.target, ast.Store)
+        elif isinstance(part, (ast.FunctionDef, ast.Lambda)):
+            found |= _names(part, ast.Store) | {each.arg for each in ast.walk(part.args) if isinstance(each, ast.arg)}
+    return found
+
+
+def rescue(code: str, tags: list[str]) -> str:
+    """What stands under an emptied cell: its code; of what the package has, the import."""
+    built: dict[str, list[str]] = {}
+    for module, name in _built(tags):
+        built.setdefault(module, []).append(name)
+    if not built:
+        return f"# Rescue: the lesson's own code.\n{code}"
+    names = sum(built.values(), [])
+    rest = [node for node in ast.parse(code).body if not gives(node) & set(names)]
+    lines = [f"# Rescue: {' and '.join(names)} from the package, finished."]
+    lines += [f"from {module} import {', '.join(names)}" for module, names in built.items()]
+    return "\n".join([*lines, *([""] if rest else []), *(ast.get_source_segment(code, node) for node in rest)])
+
+
+def note(text: str, before: int) -> str:
+    """A speaker's note as it is shown: set apart, with the time at which it begins."""
+    name, minutes = NOTE.match(text).groups()
+    head = f"**Speaker · {name} · {minutes} min** (from {before // 60}:{before % 60:02})"
+    return "\n".join(f"> {line}".rstrip() for line in NOTE.sub(head, text, count=1).splitlines())
 
 
 def make(source: Path, edition: str) -> NotebookNode:
     """An edition of a lesson, not yet executed."""
     notebook = nbformat.v4.new_notebook(metadata=METADATA)
-    seen: Counter[str] = Counter()
-    for cell in read(source):
+    cells, seen, minutes = read(source), Counter(), 0
+    for place, cell in enumerate(cells):
         tags, text = cell.metadata.get("tags", []), cell.source
+        if "speaker" in tags and edition != "live":
+            continue
         digest = hashlib.sha256(text.encode()).hexdigest()[:10]
         seen[digest] += 1
         # A cell keeps its id in all editions and wherever it moves; a twin gets the number of its turn.
@@ -164,16 +268,23 @@ def make(source: Path, edition: str) -> NotebookNode:
         if cell.cell_type == "markdown":
             if edition != "course":
                 text = re.sub(r"(\]\(|src=\"|href=\")\.\./", r"\1../../", text)
+            if "speaker" in tags:
+                text, minutes = note(text, minutes), minutes + int(NOTE.match(text)[2])
             new = nbformat.v4.new_markdown_cell(text, id=name)
         else:
             if "exercise" in tags:
                 text = solution(text) if edition == "solutions" else starter(text)
             elif edition == "live":
-                text = prompts(text, tags)
+                later = (solution(after.source) for after in cells[place + 1 :] if after.cell_type == "code")
+                text = prompts(text, tags, later)
             new = nbformat.v4.new_code_cell(text, id=name)
         if tags:
             new.metadata["tags"] = list(tags)
         notebook.cells.append(new)
+        if edition == "live" and cell.cell_type == "code" and "exercise" not in tags and text != cell.source:
+            folded = {"jupyter": {"source_hidden": True}, "tags": ["rescue"]}
+            code = rescue(cell.source, tags)
+            notebook.cells.append(nbformat.v4.new_code_cell(code, id=f"{name}-rescue", metadata=folded))
     return frame(notebook, source, edition)
 
 
@@ -183,7 +294,8 @@ def frame(notebook: NotebookNode, source: Path, edition: str) -> NotebookNode:
     notes = {
         "course": "",
         "solutions": f"*The exercises solved. [The lesson itself](../{source.stem}.ipynb)*\n\n",
-        "live": f"*For live coding: the code is left to you. [The lesson itself](../{source.stem}.ipynb)*\n\n",
+        "live": "*For live coding: the code is left to you. Under each emptied cell a folded one, the rescue, holds it "
+        f"finished: run it, or step over it. [The lesson itself](../{source.stem}.ipynb)*\n\n",
     }
     _, _, rest = notebook.cells[0].source.partition("\n")
     notebook.cells[0].source = f"# {title(source)}\n\n{links}\n\n{notes[edition]}{rest.strip()}"
@@ -313,7 +425,7 @@ def _texts(html: str) -> list[str]:
 
 def cells_of(notebook: NotebookNode) -> list[tuple]:
     """What the source says of each cell; outputs and execution counts aside."""
-    return [(c.cell_type, c.id, c.source, c.metadata.get("tags", [])) for c in notebook.cells]
+    return [(c.cell_type, c.id, c.source, dict(c.metadata)) for c in notebook.cells]
 
 
 def is_stale(source: Path, edition: str) -> bool:

@@ -14,6 +14,10 @@ ONE = '''\
 #
 # **Minutes:** 20. See the [data](../data/README.md).
 
+# %% [markdown] tags=["speaker"]
+# **Opening · 15 min** Say why, from the
+# [data](../data/README.md).
+
 # %%
 from itertools import pairwise
 
@@ -40,6 +44,9 @@ def gaps(places):
 with check("1.1 Gaps"):
     assert gaps(places) == [4, 4]
 
+# %% [markdown] tags=["speaker"]
+# **Break it · 5 min** Ask who.
+
 # %% tags=["nbval-ignore-output"]
 import time
 
@@ -60,9 +67,12 @@ def course(tmp_path_factory):
     return folder
 
 
-def codes(course, edition, name="01_one"):
-    notebook = nbformat.read(build.edition_path(course / "source" / f"{name}.py", edition), 4)
-    return [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+def codes(course, edition, tag=None):
+    """The code of an edition's cells, rescue cells aside; or the text of those with a tag."""
+    cells = nbformat.read(build.edition_path(course / "source" / "01_one.py", edition), 4).cells
+    if tag:
+        return [cell.source for cell in cells if tag in cell.metadata.get("tags", [])]
+    return [cell.source for cell in cells if cell.cell_type == "code" and not cell.id.endswith("-rescue")]
 
 
 def outputs(course, edition):
@@ -85,9 +95,27 @@ def test_a_starter_is_told_kindly_and_a_solution_passes(course):
 def test_the_live_edition_keeps_imports_prompts_and_scaffolding(course):
     live = codes(course, "live")
     assert live[0] == "from itertools import pairwise\n\nfrom chunklab.exercises import check"
-    assert live[1:3] == ["# Three places.", "length = 12"]
-    assert live[5] == "import time"
+    assert live[1:3] == ["# Three places.\n# Used below: places", "length = 12"]
+    assert live[5] == "# See the text above.\nimport time"
     assert not any(outputs(course, "live"))
+
+
+def test_the_live_edition_has_a_folded_rescue_under_each_emptied_cell(course):
+    lead = "# Rescue: the lesson's own code.\n"
+    whole = codes(course, "course")
+    assert codes(course, "live", "rescue") == [lead + whole[1], lead + whole[5]]
+    cells = nbformat.read(course / "live" / "01_one.ipynb", 4).cells
+    for place, cell in enumerate(cells):
+        if "rescue" in cell.metadata.get("tags", []):
+            assert cell.metadata.jupyter == {"source_hidden": True}
+            assert cell.id == f"{cells[place - 1].id}-rescue"
+
+
+def test_the_live_edition_alone_has_the_speakers_notes_and_when_each_begins(course):
+    assert codes(course, "course", "speaker") == codes(course, "solutions", "speaker") == []
+    first, second = codes(course, "live", "speaker")
+    assert first == ("> **Speaker · Opening · 15 min** (from 0:00) Say why, from the\n> [data](../../data/README.md).")
+    assert second == "> **Speaker · Break it · 5 min** (from 0:15) Ask who."
 
 
 @pytest.mark.parametrize(
@@ -95,13 +123,50 @@ def test_the_live_edition_keeps_imports_prompts_and_scaffolding(course):
     [
         ("show_chunks(chunks, text)", "show_chunks(chunks, text)"),
         ("plot_sizes(chunks)", "plot_sizes(chunks)"),
-        ("x = 1", ""),
+        ("x = 1", "# See the text above."),
         ("# Say why.\n# And how.\n\nx = 1  # not this", "# Say why.\n# And how."),
         ("# Say why.\nimport re\nx = 1\nfrom os import path", "# Say why.\nimport re\nfrom os import path"),
+        ("x = 1\n# And then.\nfor y in z:\n    # no\n    y = '# no'", "# And then."),
+        ("def f(x, *, y=1):\n    # no\n    return x", "# To write: f(x, *, y=1)"),
+        ("class A(B):\n    pass\n\n\nclass C:\n    pass", "# To write: class A(B), class C"),
+        ("# Say why.\na, (b, *c) = 1, (2, 3)\nd = 4", "# Say why.\n# Used below: b, d"),
     ],
 )
 def test_what_the_live_edition_keeps_of_a_cell(code, kept):
-    assert build.prompts(code, []) == kept
+    assert build.prompts(code, [], ["c = 0\nb + c", "print(d)"]) == kept
+
+
+def test_of_a_cell_that_builds_what_the_package_has_the_figure_stays_and_the_rescue_imports():
+    code = "import re\n# How.\ndef f(x):\n    return x\ndef g(x):\n    return f(x)\n\nplot_sizes(f(1))\nf(2)"
+    tags = ["same-as:chunklab.a.f", "same-as:chunklab.a.g", "same-as:chunklab.b.h"]
+    assert build.prompts(code, tags) == "# How.\n# To write: f(x), g(x)\nimport re\nplot_sizes(f(1))"
+    lead = (
+        "# Rescue: f and g and h from the package, finished.\nfrom chunklab.a import f, g\nfrom chunklab.b import h\n\n"
+    )
+    assert build.rescue(code, tags) == f"{lead}import re\nplot_sizes(f(1))\nf(2)"
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("a = b", "b"),
+        ("a = a + 1", "a"),
+        ("a += 1", "a"),
+        ("a = 1\nb = a", ""),
+        ("for a in b:\n    c = a + d", "b d"),
+        ("[a + b for a in c if d]", "b c d"),
+        ("{a: b for a, (b, *c) in d}", "d"),
+        ("f = lambda a, b=c: a + b + d", "c d"),
+        ("def f(a, b=c):\n    d = a\n    return d + e", "c e"),
+        ("class A(b):\n    def c(self):\n        return d", "b d"),
+        ("with a as b:\n    b(c)", "a c"),
+        ("a.b = c\nd[e] = 1", "a c d e"),
+        ("(a := b) + a", "b"),
+        ("import a.c\nfrom d import e as f\na.b + f + e", "e"),
+    ],
+)
+def test_which_names_a_cell_takes_from_those_above_it(code, names):
+    assert build.used([code]) == set(names.split())
 
 
 def test_lessons_are_linked_in_every_edition(course):
@@ -174,6 +239,8 @@ def test_an_edition_with_a_fault_is_not_written(tmp_path, capsys):
         ('# %% [markdown]\n# # A\n\n# %% tags=["exercise"]\nx = 1\n', "cell 1: a cell tagged exercise"),
         ("# %% [markdown]\n# # A\n\n# %%\n# BEGIN SOLUTION\nx = 1\n# END SOLUTION\n", "cell 1: a cell tagged exercise"),
         ("# %% [markdown]\n# # A\n\n# %% [raw]\n# x\n", "cell 1: is of type raw"),
+        ('# %% [markdown]\n# # A\n\n# %% [markdown] tags=["speaker"]\n# x\n', "cell 1: a cell tagged speaker"),
+        ('# %% [markdown]\n# # A\n\n# %% tags=["speaker"]\n1\n', "cell 1: a cell tagged speaker"),
     ],
 )
 def test_markup_that_is_not_ours_is_an_error_that_names_the_cell(tmp_path, source, message):

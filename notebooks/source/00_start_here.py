@@ -16,11 +16,21 @@
 # chunking, agentic chunking, documents with structure, chains of splitters, evaluation, tuning, and scale. Each lesson
 # ends with an input that breaks its method, and the next one begins there.
 
+# %% [markdown] tags=["speaker"]
+# **Opening · 2 min** Ask who has searched a long document for one sentence, and how: by a word, by memory, by
+# scrolling. Write "read, chunk, embed, index, ask, look, score" on the board and leave it there; tick each word when
+# its cell has run. Loops and functions are enough Python. Do not explain embeddings yet.
+
 # %% [markdown]
 # ## Is everything there?
 #
 # Run the cells from top to bottom: Shift+Enter runs one and goes on to the next. The first looks for what the course
 # needs, and says what to do if something is missing.
+
+# %% [markdown] tags=["speaker"]
+# **Is everything there? · 3 min** Everybody runs this one cell now; go on when each screen shows nothing but ticks. A
+# cross prints the command that mends it. The usual cause is a notebook opened outside the course's environment. Put
+# whoever is stuck beside a neighbour: nothing in this lesson needs a result of one's own.
 
 # %% tags=["scaffold", "nbval-ignore-output"]
 # Is everything there?
@@ -50,6 +60,11 @@ except (OSError, RuntimeError) as error:
 # and pieces of longer ones (`cl100k` is how OpenAI's embedding models count). The second takes one of the course's 220
 # questions. Each has its **gold**: the characters that answer it, and no more.
 
+# %% [markdown] tags=["speaker"]
+# **A needle in a long document · 3 min** Type both cells slowly, as the names `documents` and `gold` stay for the whole
+# lesson. Ask which document has the most tokens for its characters: the leaflet, 2,209 for 3,585, since it holds other
+# scripts. Have the gold read aloud, and say that it is an interval of characters, not a quotation.
+
 # %%
 # 1 · Read: file name to text.
 from chunklab import load_corpus, load_questions, tokens
@@ -78,6 +93,12 @@ print(f"{count(gold.quote)} of {count(manual):,} tokens")
 #
 # Make one vector of each whole document, and rank the eight by their similarity with the question. Where does the manual
 # come? And if you delete the answer from it, how far does its similarity fall? Write down two guesses.
+
+# %% [markdown] tags=["speaker"]
+# **Predict · 6 min** Collect ranks by a show of hands before anything runs. Most say first or second, because the
+# answer stands in it word for word. When it comes seventh, ask what an average over 9,206 tokens can know of 16. For
+# the second guess they expect a visible fall; let them hunt for it among the decimals. Then linger on MiniLM: when it
+# stops reading, it says nothing.
 
 # %%
 # Each whole document as one vector.
@@ -119,6 +140,11 @@ print(f"It reads {end:,} of {len(manual):,} characters. The answer begins at {go
 # of tokens that it can read at once, and each of them is paid for. The numbers in capitals are assumptions: put in your
 # own.
 
+# %% [markdown] tags=["speaker"]
+# **What reading everything costs · 3 min** Somebody will say that context windows grow and chunking dies. Do not argue:
+# put their numbers into `WINDOW` and `PRICE` and run it again. The last line, 84 times, stays whatever they put in, and
+# that is the point. Short of time, run the rescue and discuss only that line.
+
 # %%
 # Everything for each question, against five pieces of 500 characters.
 WINDOW = 128_000  # tokens
@@ -141,6 +167,11 @@ print(f"{everything / pieces:.0f} times as much")
 # A **chunk** is a piece of a document that is embedded and found on its own. The simplest chunker counts to 500 and
 # cuts. Each chunk keeps its place in the document, `start` to `end`. An **index** holds the vectors and finds those
 # nearest to a question. Ours embeds the chunks itself; step 3 only shows what that gives.
+
+# %% [markdown] tags=["speaker"]
+# **Build it · 4 min** Tick the board as you go. Four cells of a few lines: let the class tell you what each must do
+# from the word on the board. Before step 3 runs, ask what its shape will be: a row a chunk; the columns belong to the
+# model. If somebody asks why 500: for no reason, and lesson 09 turns that knob.
 
 # %%
 # 2 · Chunk: cut each document after every 500 characters.
@@ -176,6 +207,11 @@ for hit in hits:
 #
 # Is the answer in that chunk? Below, each colour is a chunk, its number stands where it begins, and the gold is outlined.
 
+# %% [markdown] tags=["speaker"]
+# **See it · 3 min** These cells are given. Ask for silence, and have everybody find the outlined sentence, then the
+# word in which chunk 4 opens: it is half of "because". Then the haystack: one needle above the rest, the document as
+# one piece below. Ask which of the two they would rather search.
+
 # %%
 # 6 · Look: the chunks on the text.
 from chunklab import show_chunks
@@ -206,6 +242,11 @@ plot_hits(everywhere, gold=question.spans, whole=whole[gold.document])
 # - **recall**: how much of the gold came back;
 # - **precision**: how much of what came back is gold;
 # - **IoU**, intersection over union: what both have in common, divided by all that is in either.
+
+# %% [markdown] tags=["speaker"]
+# **Measure it · 6 min** Do the fractions on the board, 70 of 70 and 70 of 2,500; only then the cell. Expect "precision
+# 0.028, so the search is bad": ask what the best possible would be, with one chunk of 500. On the scoreboard have the
+# interval read aloud as a sentence. If you are late, show only the table of the fair comparison.
 
 # %%
 # 8 · Score by hand, then with the package.
@@ -259,6 +300,11 @@ pd.concat([one_document.table(), many_chunks.table()])[["recall %", "precision %
 # If you keep one sentence of this lesson, keep this: **what gets chunked gets retrieved**. A search gives back chunks,
 # and nothing that is not one. So ask our question again and change one thing, the size: 400 instead of 500.
 
+# %% [markdown] tags=["speaker"]
+# **Break it · 3 min** One number changes, 500 to 400. Ask what will happen before you run it; "a little worse" is the
+# usual answer. The right place still comes first, and is useless: have somebody answer the question from "Copper was
+# taken fo" alone. Write the sentence in bold on the board. Every lesson returns to it.
+
 # %%
 # The same question, the same model, smaller chunks.
 chunker_400 = FixedSizeChunker(chunk_size=400)
@@ -288,6 +334,11 @@ show_chunks(of_manual, manual, around=gold, highlight=[gold], limit=900)
 # Recall divides by the gold, precision by all that came back.
 #
 # </details>
+
+# %% [markdown] tags=["speaker"]
+# **Exercises · 4 min** Do 0.1 together on paper; the wrong precision to expect is 45 of 300, by those who forget the
+# chunk without gold. Run its check unsolved and read "not yet" aloud: a check never breaks a notebook. 0.2 and 0.3 are
+# for home; `python -m chunklab progress` shows everyone what is still open.
 
 # %% tags=["exercise"]
 # Recall and precision, as fractions.
@@ -370,6 +421,10 @@ with check("0.3 Match the library exactly"):
 # - Recall asks how much of the gold came back, precision how much of what came back is gold, IoU both.
 # - What gets chunked gets retrieved: an answer that a cut divides cannot be found whole.
 
+# %% [markdown] tags=["speaker"]
+# **Key points · 1 min** Five people read one point each, and name the cell that showed it. Whoever cannot name the cell
+# has found a question to ask now, while the outputs are still on the screen.
+
 # %% [markdown]
 # ## Quiz
 #
@@ -418,11 +473,20 @@ with check("0.3 Match the library exactly"):
 #
 # </details>
 
+# %% [markdown] tags=["speaker"]
+# **Quiz · 1 min** Take question 5 alone, in pairs: would a larger `k` have helped? Both answers can be defended, so it
+# is worth the minute. The other four are for the way home.
+
 # %% [markdown]
 # ## Take it with you
 #
 # The whole pipeline in one function, and the model "static" as its makers give it. Any other will do whose vectors have
 # length 1. You need `pip install numpy wordllama`.
+
+# %% [markdown] tags=["speaker"]
+# **Take it with you · 1 min** Paste the cell into a new notebook and run it: it needs nothing of this one. Before
+# lesson 01 everybody tries it on a text of their own, and brings one answer that it missed, with the place where the
+# cut fell.
 
 # %% tags=["scaffold"]
 # Runs on its own.

@@ -14,6 +14,11 @@
 # - measure what overlap buys and what it costs;
 # - find out whether your embedding model reads your chunks to the end.
 
+# %% [markdown] tags=["speaker"]
+# **Opening · 2 min** Ask how a program that knows nothing of a text would cut it. Within seconds somebody says "every
+# thousand characters": good, that is the lesson. Promise that a loop of two lines has three classic faults, and that
+# the class, not you, will find them.
+
 # %% tags=["scaffold"]
 from math import ceil
 
@@ -38,6 +43,11 @@ static, minilm = embeddings("static"), embeddings("minilm")
 # Lesson 00 ended with an answer that a cut had divided. How bad can that be? Somebody in the clock tower asks. Read the end
 # of the best chunk as if it were all you had.
 
+# %% [markdown] tags=["speaker"]
+# **The flaw · 3 min** Read the question as somebody in the clock tower would ask it, then the end of the chunk, and
+# stop. Do you leave the brake in? Let them decide, then show how the next chunk begins. The search was right, and the
+# cut made its answer dangerous. No better model mends that.
+
 # %%
 # The question, the end of the best chunk, and how the next chunk begins.
 chunks = [chunk for name, text in documents.items() for chunk in FixedSizeChunker(1000).chunk(text, name)]
@@ -55,6 +65,11 @@ print(brake.question, best.text[-108:], chunks[chunks.index(best) + 1].text[:31]
 # 2. Windows of 1,000 cut some of our gold answers in two. How many of these does that overlap make whole: a few, half, all?
 # 3. By how many points does recall rise with it?
 
+# %% [markdown] tags=["speaker"]
+# **Predict · 3 min** Three numbers on paper. For the first expect twelve, or twelve and a half: they divide by 800 and
+# do not round up. Leave it wrong until the formula. For the third nearly everybody expects several points; write the
+# highest guess on the board, and come back to it at the scoreboard.
+
 # %% [markdown]
 # ## Build it
 #
@@ -62,6 +77,11 @@ print(brake.question, best.text[-108:], chunks[chunks.index(best) + 1].text[:31]
 #
 # Python counts *code points*, the numbered characters of Unicode. What a reader sees as one character is a *grapheme*,
 # which may be several of them. A model counts tokens. Here are three texts of one length, and three graphemes of our leaflet.
+
+# %% [markdown] tags=["speaker"]
+# **Build it · 4 min** Draw the family as five boxes, three people and two joiners, and ask where Python may cut:
+# between any two. Then the table. The emoji amuse; Chinese is what matters: ask what a limit of 1,000 characters means
+# to a model that reads 256 tokens. That question comes back at the end.
 
 # %%
 # One size, four ways to count.
@@ -83,6 +103,12 @@ pd.DataFrame({name: pd.Series(texts).map(count) for name, count in counts.items(
 #
 # The obvious loop steps by the size less the overlap. We try it on the leaflet's first words and on a family. Find the
 # faults before you read on.
+
+# %% [markdown] tags=["speaker"]
+# **A loop with three faults · 7 min** Two minutes with the loop before it runs: who finds an input that hurts it? Most
+# find the family, few the last window inside the one before, hardly anybody an overlap above the size. Write
+# `fixed_spans` from its condition: accept no other line until somebody says "when a window has reached the end". The
+# helpers are given; the rescue is there if minutes run out.
 
 # %%
 # Start a window every size - overlap characters.
@@ -133,6 +159,11 @@ except ValueError as error:
 # fits exactly gets an empty or useless last chunk. The cure is the same: stop when a window *has reached* the end. (`room`
 # keeps a window with one very long grapheme within the limit; `reach` goes as far as there is room, never into a grapheme.)
 
+# %% [markdown] tags=["speaker"]
+# **Overlap on both sides · 3 min** Do not type this one. Run the rescue, draw three windows on a line, and mark what
+# each shares with its neighbours. Ask how long a text may be and still be one chunk. Ragu's empty last chunk, at an
+# exact fit, is the same question about the end once more.
+
 # %% tags=["same-as:chunklab.chunkers.fixed.sliding_spans"]
 def sliding_spans(text, size, overlap, length=len):
     most = size + 2 * overlap
@@ -156,6 +187,11 @@ def sliding_spans(text, size, overlap, length=len):
 # The first window takes `size` characters, each further one adds `size - overlap`, and stores `overlap` characters again.
 # Sliding (widened) windows advance by `size`. The third text is an exact fit for them.
 
+# %% [markdown] tags=["speaker"]
+# **Window arithmetic · 3 min** Derive it on the board: the first window takes a thousand, each further one adds eight
+# hundred; how many for the rest, and which way do you round? Then the table, which counts and believes nothing. Return
+# to the first guess and let those who had twelve say what happened to the last characters.
+
 # %%
 # Count against formula.
 rows = []
@@ -173,6 +209,11 @@ pd.DataFrame(rows, columns=names.split(", "))
 # The formulas hold, and the answer to the first guess is 13. Now the whole corpus: windows of characters against
 # `CharacterTextSplitter` with an empty separator, windows of tokens against `TokenTextSplitter`. (With a tokenizer,
 # `FixedSizeChunker` cuts only where a token begins.) The two should part only where LangChain cuts inside a grapheme.
+
+# %% [markdown] tags=["speaker"]
+# **Check it against LangChain · 4 min** Say once why every lesson has this section: a chunker that agrees with nobody
+# is an opinion. Go straight to the leaflet, which differs twice. Have somebody explain U+FFFD: that text is not moved,
+# it is destroyed. Boxes on a learner's screen are a missing font, and no fault.
 
 # %%
 # The same text, the same sizes, chunk for chunk; of a document that differs, the first chunk that does.
@@ -202,6 +243,11 @@ compare("tokens 256/0", FixedSizeChunker(256, tokenizer="cl100k"), theirs)
 #
 # Now the brake rule again, outlined. Underlined text is in two chunks. How much overlap is enough? We count the
 # gold answers that some window holds whole, and set that against the price, the text that is stored.
+
+# %% [markdown] tags=["speaker"]
+# **See it · 4 min** Underlined is in two chunks: let them find the rule whole. For `held` give the signature and ask
+# for the one line that matters; the `any` of all windows is where they stumble. Before the figure have them sketch
+# three lines. Few draw windows of 200 so low, at twice the text.
 
 # %%
 # The rule about the brake, without overlap and with it.
@@ -234,6 +280,11 @@ plot_sweep(pd.DataFrame(rows, columns=["size", cost, whole]), x=cost, metric=who
 #
 # The row of lesson 00, and five beside it.
 
+# %% [markdown] tags=["speaker"]
+# **Measure it · 5 min** Back to the highest guess. −0.5 points, and the interval holds 0: leave a silence. The wrong
+# conclusion is that overlap is useless; ask which column saw the brake rule mended. Then warn of windows of 200: the
+# same `k`, and a fifth of the tokens. The next lessons compare at equal cost for that reason.
+
 # %%
 # One row a method.
 board = Scoreboard(static)
@@ -262,6 +313,11 @@ for name in ("fixed 1000/200", "sliding 1000/200", "fixed 200/0", "tokens 256/0"
 # Lesson 00 showed that MiniLM reads 256 tokens of a text. Add a sentence behind them, and ask `truncated`, which lists the
 # texts that a model does not read to the end. Then see what that does to our questions, with windows of 2,000 characters:
 # does it matter where in its chunk an answer stands?
+
+# %% [markdown] tags=["speaker"]
+# **What the model does not read · 4 min** Take bets on MiniLM's cosine for two texts that differ in the last sentence.
+# A one with six zeros settles it. In the second table compare across: first halves, then second halves. `found_by_half`
+# is long; run its rescue, and spend the time on what 85 of 214 means for their own index.
 
 # %%
 # Two texts that differ only at the end.
@@ -302,6 +358,10 @@ pd.DataFrame({model.name: found_by_half(model) for model in (minilm, static)}).T
 # what stands just before the cut, where any reader would have cut. Overlap hides such a cut and pays for it; lesson 02 looks
 # for the paragraph.
 
+# %% [markdown] tags=["speaker"]
+# **Break it · 2 min** 119 of 206 cuts lie inside a word; have one read aloud. Then the captain's report, cut just after
+# a blank line. Ask what a person with scissors would have used, and stop there: it is the next lesson.
+
 # %%
 # All cuts of windows of 1,000, and one of them.
 cuts = [(text, end) for text in documents.values() for _, end in fixed_spans(text, 1000)[:-1]]
@@ -322,6 +382,11 @@ show_chunks(FixedSizeChunker(1000), novella, around=damage[0], highlight=damage,
 # Take the overlap off the length, divide by what each window adds, and round up: `ceil`.
 #
 # </details>
+
+# %% [markdown] tags=["speaker"]
+# **Exercises · 3 min** 1.1 at once, on paper, as it is the formula again; the slip is to round down. 1.2 in pairs: let
+# them guess twice before they write the loop. 1.3 is for home, and a real one: token offsets, and no useless last
+# window.
 
 # %% tags=["exercise"]
 # BEGIN SOLUTION
@@ -392,6 +457,10 @@ with check("1.3 Match the library exactly"):
 # - Overlap mended every cut answer here, and recall showed no gain. Ask what a metric cannot see.
 # - An embedding model drops what is too long, in silence.
 
+# %% [markdown] tags=["speaker"]
+# **Key points · 1 min** Ask which point surprised most. It is usually the fourth: every cut answer mended, and recall
+# sees nothing. Leave it on the board; lessons 02 and 03 meet it again.
+
 # %% [markdown]
 # ## Quiz
 #
@@ -438,10 +507,18 @@ with check("1.3 Match the library exactly"):
 #
 # </details>
 
+# %% [markdown] tags=["speaker"]
+# **Quiz · 1 min** Question 2 aloud: somebody plays the loop with an overlap of 1 and says start and end at each step,
+# until the class sees that it stands still. The rest at home.
+
 # %% [markdown]
 # ## Take it with you
 #
 # Windows between graphemes. You need `pip install regex`.
+
+# %% [markdown] tags=["speaker"]
+# **Take it with you · 1 min** Run it in an empty notebook on somebody's own file, at 500, and look at the edges of the
+# chunks together. What they complain of is the plan of the next two lessons.
 
 # %% tags=["scaffold"]
 # Runs on its own.

@@ -13,6 +13,11 @@
 # - measure how much overlap you really get;
 # - tell on which documents it helps, and on which it cannot.
 
+# %% [markdown] tags=["speaker"]
+# **Opening · 2 min** Show a page of prose and ask for three cuts, by finger. Nobody cuts inside a word; nearly all
+# choose blank lines. Ask in which order they looked for places: blank line, line, word. That order is the algorithm,
+# and they had it before a line was written.
+
 # %%
 import logging
 import re
@@ -34,6 +39,10 @@ from chunklab.exercises import check
 # ## The flaw: blind beside a blank line
 #
 # Lesson 01 ended with this cut, made by windows of 1,000 characters. `\n` is a line end, and two of them a blank line.
+
+# %% [markdown] tags=["speaker"]
+# **The flaw · 2 min** Make sure that everybody knows what `\n\n` is: what they see as a blank line. Seven characters
+# part the cut from the place where all of them would have made it. Do not linger; the scene comes back in a moment.
 
 # %%
 # The end of one window, and the beginning of the next.
@@ -57,6 +66,11 @@ novella[cut - 65 : cut], novella[cut : cut + 50]
 # 2. You ask for an overlap of 200 characters. What share of the neighbours have nothing in common all the same?
 # 3. The transcript of the meeting is a single line. What happens there?
 
+# %% [markdown] tags=["speaker"]
+# **Predict · 4 min** Three guesses on paper. For the first expect a handful, "since it respects paragraphs". For the
+# second nearly all say none: an option of 200 is taken at its word. For the third ask what the list of separators finds
+# in a text that is one line. It goes down to the spaces.
+
 # %% [markdown]
 # ## Build it
 #
@@ -64,6 +78,11 @@ novella[cut - 65 : cut], novella[cut : cut + 50]
 #
 # We practise on the scene that was cut. Python's `split` forgets the blank lines, and where the paragraphs stood. Two lists
 # of *positions* forget nothing.
+
+# %% [markdown] tags=["speaker"]
+# **Build it · 5 min** Begin with the mistake: let somebody split the scene and put it together again, and count
+# characters. The blank lines are gone, and every offset with them. Then the two lists of positions. Have the class say
+# where piece 3 starts and ends before the last line runs.
 
 # %%
 # In the scene, a piece starts at 0 and at each blank line, and ends where the next one starts.
@@ -81,6 +100,11 @@ list(zip(starts, ends)), pieces(scene, 0, len(scene), "\n\n", "start") == (start
 # A heading of 12 characters is no chunk. So neighbours are joined while the whole is at most `size`; a piece of `size` or
 # more is set aside, to be cut further. `bisect_right` finds the first piece that ends out of reach, by halving
 # the list.
+
+# %% [markdown] tags=["speaker"]
+# **Merge neighbours while they fit · 8 min** Draw the eight pieces as a bar, to scale, and slide a window of 400 along
+# it: what still fits? Type `merge` from the drawing. The case that nobody finds is a piece that is too big by itself.
+# Do the five pieces of 10 by hand before they are printed; overlap goes back by whole pieces, or not at all.
 
 # %% tags=["same-as:chunklab.chunkers.recursive.merge"]
 # Which pieces make a chunk together: (first, last, whether they fit).
@@ -114,6 +138,12 @@ print(list(merge(starts, ends, 400)), list(merge(range(0, 50, 10), range(10, 60,
 # Around it, `recursive_spans` serves any text: `as_levels` knows more line ends than `\n`, and 。, the full stop of Chinese
 # and Japanese; if a chunk begins or ends inside a grapheme, all is done again with care; `tidy` drops what is blank or
 # comes twice. In its output, the rest of piece 5 stays alone: only pieces of one level are joined.
+
+# %% [markdown] tags=["speaker"]
+# **Go down · 9 min** Say "the same again, with the separators that are left", and wait until somebody says recursion.
+# Let them write the call; the frequent error is to pass `levels` for `levels[1:]`, which never ends (question 1 of the
+# quiz). Name the helpers and go on. Afterwards ask why the chunk of 53 characters stays alone: only pieces of one level
+# are joined.
 
 # %% tags=["same-as:chunklab.chunkers.recursive.split"]
 # Cut at the first separator that is there, join what fits, and go on with the rest.
@@ -153,6 +183,11 @@ for start, end in recursive_spans(scene, 400):
 #
 # The whole corpus, six sizes and overlaps, two lists of separators (LangChain's, and that of the project RAG Me Up), the
 # separator at the start or the end: are the chunks equal, cut for cut?
+
+# %% [markdown] tags=["speaker"]
+# **Check it against LangChain · 6 min** Read one line: 192 comparisons, 5 not equal. A bug of ours? Show the two
+# Japanese chunks and ask to which sentence the full stop belongs. In the table of small texts each row is explained by
+# somebody else. Then offsets: LangChain finds no place for 77 of 291 chunks. Ask what a citation would point to.
 
 # %%
 # Each setting on each document.
@@ -213,6 +248,11 @@ print("ours are true:", all(novella[chunk.start : chunk.end] == chunk.text for c
 # A quarter of the chunks had no place, and a line of stars got that of its first twin: do not cite by such offsets.
 # Now the scene: how many chunks end where a paragraph does?
 
+# %% [markdown] tags=["speaker"]
+# **See it · 4 min** Two columns, one text: have them count the chunks that end where a paragraph does, left and right.
+# Somebody will remark that the right-hand chunks differ in length. Thank them, as the next section stands on it: a size
+# is a maximum.
+
 # %%
 # The same text, the same limit.
 compare_chunks(scene, {"fixed 400": FixedSizeChunker(400), "recursive 400": RecursiveChunker(400)}, limit=1400)
@@ -223,6 +263,11 @@ compare_chunks(scene, {"fixed 400": FixedSizeChunker(400), "recursive 400": Recu
 # Windows of lesson 01, and ours. Precision is the share of what comes back that is gold; omega is the precision if search were
 # perfect. A size is a *maximum*, and recursive chunks are mostly shorter. So we also take windows of the same *mean* size,
 # three times, to see how much is luck.
+
+# %% [markdown] tags=["speaker"]
+# **Measure it · 6 min** Ask first what a fair opponent would be. Most say the same size: do that, admire 5.4 points of
+# omega, then repeat it at the same mean, where they are gone. Show the three sizes one by one and pause at +5.5. Who
+# would publish it? Eight characters less or more, and nothing of it shows.
 
 # %%
 # Each size without overlap and with 20 %; the table shows some.
@@ -255,6 +300,11 @@ equals
 # windows fall. (Overlap may help, +4.3; its interval holds 0.)
 #
 # What it surely mends is cut answers. In which documents? And how much do neighbours really share?
+
+# %% [markdown] tags=["speaker"]
+# **Measure it: what overlap gives · 4 min** Back to the second guess: 80 of 281 neighbours share nothing. Let somebody
+# say why before you do: the last piece is longer than the overlap, or leaves no room. The meeting alone gets what was
+# asked for. Its crowding out by shorter neighbours is subtle; leave that cell to its rescue if you are late.
 
 # %%
 # The cuts of 400/0, what neighbours of 1000/200 share, and the cut gold of questions on one document.
@@ -314,6 +364,11 @@ plot_sweep(frame, x="tokens", metric="recall", by="method")
 # The paragraph was too long, and its lines break inside sentences. A full stop among the separators would not do: it also stands
 # in "10.15". Whole sentences are for lesson 03.
 
+# %% [markdown] tags=["speaker"]
+# **Break it · 3 min** Have the question read, then the end of the best chunk, and ask for the answer. "She was" what?
+# Somebody always proposes the full stop as a separator: ask what that does to "10.15". Stop there, and leave the rest
+# to lesson 03.
+
 # %%
 # The question, the end of the best chunk, and the gold, outlined.
 question = next(question for question in questions if question.id == "novella-06")
@@ -332,6 +387,11 @@ show_chunks(RecursiveChunker(400), novella, around=question.spans[0], highlight=
 # Count the pieces from 0. One of them is too big by itself, and what comes before it and after it cannot be joined across.
 #
 # </details>
+
+# %% [markdown] tags=["speaker"]
+# **Exercises · 4 min** 2.1 on the board, with the bar; watch for those who join across the big piece. Let them begin
+# 2.2 in class, as it is what they will do at work: a document has separators of its own. 2.3 at home, with the remark
+# that `pieces` and `merge` do nearly all of it.
 
 # %% tags=["exercise"]
 # BEGIN SOLUTION
@@ -402,6 +462,10 @@ with check("2.3 Match the library exactly"):
 # - It cuts fewer answers. Whether it finds more, ask at the same mean size, not at the same maximum.
 # - Without paragraphs it is fixed-size chunking with whole words, and shorter chunks of other documents may crowd it out.
 
+# %% [markdown] tags=["speaker"]
+# **Key points · 1 min** Ask which point a colleague who "just takes the default" would dispute. It is the third: they
+# believe in their 200 characters of overlap. Give them the table that convinces, of the neighbours that share nothing.
+
 # %% [markdown]
 # ## Quiz
 #
@@ -450,11 +514,20 @@ with check("2.3 Match the library exactly"):
 #
 # </details>
 
+# %% [markdown] tags=["speaker"]
+# **Quiz · 1 min** Question 2 by a show of hands: paragraphs of 600 to 900, an overlap of 200, how much is shared?
+# Nothing. Half of the class will believe it only when you draw it.
+
 # %% [markdown]
 # ## Take it with you
 #
 # `(start, end)` of each chunk, in characters; strip what you cut out. The package adds overlap, tokens, patterns and
 # graphemes.
+
+# %% [markdown] tags=["speaker"]
+# **Take it with you · 1 min** A few lines, no library but `re`. Ask what it leaves out of what was built (overlap,
+# tokens, graphemes), and then what it does to a file with Windows line ends: its list of separators knows only one
+# kind.
 
 # %% tags=["scaffold"]
 # Runs on its own.

@@ -13,6 +13,11 @@
 # - keep paragraphs whole, and name the price;
 # - recognise the text for which none of this works.
 
+# %% [markdown] tags=["speaker"]
+# **Opening · 2 min** Write "Dr. Pell met Mr. St. John at no. 4. He left." on the board. How many sentences? Then ask
+# for the rule by which they knew. Every rule that is offered breaks on the line itself. Leave it there until the vetoes
+# are written.
+
 # %% tags=["scaffold"]
 import re
 import sys
@@ -37,6 +42,11 @@ from boundaries import marked, score_table
 # ## The flaw: half a sentence
 #
 # Lesson 02 ended with this question. The best chunk is the right one, and stops two words into the answer.
+
+# %% [markdown] tags=["speaker"]
+# **The flaw · 3 min** The question that ended lesson 02: recall it, and do not explain it again. Let somebody predict
+# the last word of the best chunk. Type `best` with the class, as it comes back three times below and says in one line
+# whether a chunk holds the whole answer.
 
 # %%
 # The question.
@@ -65,6 +75,11 @@ best(RecursiveChunker(400))
 # 2. Whole sentences, packed up to 400 characters: does the best chunk then hold the answer?
 # 3. Whole paragraphs, never broken, packed up to 400 characters: how long is the longest chunk of the corpus?
 
+# %% [markdown] tags=["speaker"]
+# **Predict · 3 min** For the first guess expect ninety or more of a hundred: nobody knows how often a stop ends
+# nothing. For the second most say yes. For the third some say 400, and some have heard the catch in "never broken".
+# Write the boldest number beside the sentence on the board.
+
 # %% [markdown]
 # ## Build it
 #
@@ -73,6 +88,11 @@ best(RecursiveChunker(400))
 # `cut` cuts after each match of the pattern `ends`, unless a *veto* objects: a function that sees a little text before
 # and after the cut. We begin without vetoes, with the rule of your first guess. LangChain's semantic
 # splitter (lesson 04) uses it.
+
+# %% [markdown] tags=["speaker"]
+# **Build it · 5 min** Type `cut` and explain one thing only, the look-behind: it looks, and takes nothing. Run it on
+# the scene and have the class sort the faults into two heaps, wrong cuts and missed ends. The two heaps are all that
+# this lesson needs; precision and recall are their names.
 
 # %%
 # What stands between two cuts is a sentence, with the white space after it.
@@ -103,6 +123,11 @@ cut(scene, stop)
 # The project's tests hold two sets of texts that splitters get wrong, with their ends marked by hand (¦).
 # *Precision* is the share of cuts that are right, *recall* the share of ends that are found, *F1* one figure for both
 # (their harmonic mean, low if either is low), in percent.
+
+# %% [markdown] tags=["speaker"]
+# **Rule by rule · 7 min** Let them invent the vetoes before ours appear; abbreviations and initials come at once, a
+# small letter after the stop hardly ever. Then the ladder, row by row: which column will rise, and which will pay?
+# "plan B." is the price of initials. Do not read patterns aloud: nobody follows a regular expression by ear.
 
 # %%
 # A veto is true where no sentence ends; each pattern holds the one before. First, some marked texts.
@@ -138,6 +163,11 @@ score_table({name: lambda text, rules=rules: cut(text, *rules) for name, rules i
 # Now chunks: as many sentences as fit. `last_that_fits` tries bigger and bigger steps, so that it seldom has to
 # measure. The inner loop is overlap: it goes back over whole sentences that lie within the overlap and leave room for
 # the next.
+
+# %% [markdown] tags=["speaker"]
+# **Pack · 7 min** Have the loop said in words: take sentences while they fit. Type the outer loop together; the inner
+# one, overlap, may come from the rescue. The question that sorts the class: when may the last sentence come again? If
+# it is small, and leaves room for the next. Then `best`: no half sentence, and still no answer.
 
 # %% tags=["same-as:chunklab.chunkers.sentence.pack"]
 # The first and the last sentence of each chunk.
@@ -176,6 +206,11 @@ best(SentenceChunker(400))
 # sentences before and after. (There, "Dr." ends a sentence, and a text without the delimiter is one chunk.) `widen`
 # adds up to `overlap` sentences a side, at most half the size; `mend_torn` mends graphemes.
 
+# %% [markdown] tags=["speaker"]
+# **Windows that snap to sentences · 4 min** The sentence is whole now; ask what is missing. Who "She" is. Let them
+# propose the cure, a sentence on either side, and draw a window that widens. Run the rescue: this is code to read. The
+# answer is there at last; write its price beside it, longer chunks.
+
 # %% tags=["same-as:chunklab.chunkers.sentence.snapping_spans"]
 # Pack without overlap, widen each chunk, and leave out what adds nothing.
 def snapping_spans(text, sentences, size, overlap, length=len):
@@ -199,6 +234,11 @@ best(SnappingWindowChunker(400, overlap=1))
 # Or trust the writer, who put the thought into one paragraph. First the rule of the project RAG Me Up, in our words:
 # split at blank lines, put together what fits, break nothing. How long is its chunk of ten paragraphs of one letter, at
 # a size of 10? Then ours; `join` is what stands between two paragraphs, `None` what the document has there.
+
+# %% [markdown] tags=["speaker"]
+# **Whole paragraphs · 4 min** Ten paragraphs of one letter, a size of 10: how long is the chunk? 28, with eighteen line
+# ends that nobody counted. A reviewer would have passed this code, so ask how such a fault is found: with the smallest
+# example that there is.
 
 # %%
 # RAG Me Up's rule.
@@ -242,6 +282,11 @@ best(ParagraphChunker(400))
 # and joins what is shorter than 12 characters (its default; with 1, nothing). (NLTK's punkt and pysbd, which the course
 # does not install, are in `tests/benchmarks/README.md`.) Packing: given chonkie's sentences, are the chunks chonkie's?
 # And paragraphs: given RAG Me Up's way to count (`join=""`), are they RAG Me Up's?
+
+# %% [markdown] tags=["speaker"]
+# **Check it against chonkie and RAG Me Up · 5 min** Read the table of splitters from the bottom up, and ask why its
+# last row deserves distrust: it was worked on until it was right. The two other checks take a line each, equal
+# everywhere; then 33 chunks of RAG Me Up over their own size, by the fault that the letters showed.
 
 # %%
 # chonkie's sentences are its chunks of size 1.
@@ -287,6 +332,11 @@ print(f"chunks: {dict(same)}\nseveral paragraphs, and over the size: {dict(over)
 #
 # Now the page that Mr Thrale brought, and the sizes of the novella's chunks.
 
+# %% [markdown] tags=["speaker"]
+# **See it · 3 min** Left whole sentences, right whole paragraphs: who finds the answer in each? Then the sizes. Dashed
+# is the limit; ask which method owns all that lies to the right of it, and take the third guess once more. The novella
+# is not the worst.
+
 # %%
 # The same text, the same limit; the answer is outlined.
 methods = {"sentences 400": SentenceChunker(400), "paragraphs 400": ParagraphChunker(400)}
@@ -303,6 +353,11 @@ plot_sizes({name: chunker.chunk(novella) for name, chunker in methods.items()}, 
 # Sentences are small and fill a chunk nearly to the limit. Paragraphs come in any size, and the novella's are not the
 # longest: the third guess comes below. A remedy lies at hand, here called "both": a paragraph whole if it fits, else
 # its sentences.
+
+# %% [markdown] tags=["speaker"]
+# **Measure it · 8 min** Announce 9.4 points as a triumph and let the class take it apart: tokens read. Then the fair
+# table, three sizes, and no gain shows. It is the third lesson that ends so; have them word the rule, and write it
+# down. Last the meeting: what does one vector of 24,514 characters find? Bets first.
 
 # %%
 # Packing does not mind what the units are.
@@ -361,6 +416,11 @@ board.frame("document").xs(own, level="document")[["recall", "cut"]].round().ast
 # where the talk turns from paraffin to the complaints book. No mark says so; the *meaning* changes. That happens inside
 # paragraphs too. Can a chunker see it? That is lesson 04.
 
+# %% [markdown] tags=["speaker"]
+# **Break it · 3 min** Ask for a sentence of the transcript. There is no stop in it and no question mark, and one line
+# end. Let them point to where the talk turns, and say how they saw it. Nobody says punctuation. That is the bridge to
+# lesson 04.
+
 # %%
 # "Whole sentences" around the answer to a question.
 book = next(question for question in questions if question.id == "meeting-12")
@@ -379,6 +439,11 @@ show_chunks(SentenceChunker(400), meeting, around=book.spans[0], highlight=book.
 # 50 characters, and leave room for the one after the chunk.
 #
 # </details>
+
+# %% [markdown] tags=["speaker"]
+# **Exercises · 3 min** 3.1 in class, with five boxes to scale; the trap is whether a last sentence comes again. 3.2 in
+# pairs, and ask its question about the novella aloud: it is the better half. 3.3 at home; who solves it has seen that
+# splitting and packing are separate things.
 
 # %% tags=["exercise"]
 five = [(0, 90), (91, 170), (171, 290), (291, 330), (331, 480)]
@@ -455,6 +520,10 @@ with check("3.3 Match the library exactly"):
 # - A paragraph that is never broken has no bound. Take it whole if it fits, and its sentences if not.
 # - Where no marks are, all of these are windows of words.
 
+# %% [markdown] tags=["speaker"]
+# **Key points · 1 min** Ask who would now write a splitter and who would take one. Both are right, if they first mark a
+# hundred ends in documents of their own.
+
 # %% [markdown]
 # ## Quiz
 #
@@ -501,11 +570,19 @@ with check("3.3 Match the library exactly"):
 #
 # </details>
 
+# %% [markdown] tags=["speaker"]
+# **Quiz · 1 min** Question 4 in pairs: 9.4 points, and no reason to take them. Then question 2 in one sentence; it will
+# serve whenever somebody shows a score of 100.
+
 # %% [markdown]
 # ## Take it with you
 #
 # `(start, end)` of each chunk: whole paragraphs where they fit, whole sentences where they do not. A longer sentence
 # goes over.
+
+# %% [markdown] tags=["speaker"]
+# **Take it with you · 1 min** It is the row called "both": paragraphs where they fit, sentences where not. Ask which
+# abbreviations their own field has, and let everybody add two to `END` before they leave.
 
 # %% tags=["scaffold"]
 # Runs on its own.

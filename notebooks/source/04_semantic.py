@@ -14,6 +14,11 @@
 # - compare methods whose chunks differ in length, at the same cost;
 # - say, from your own numbers, when it pays.
 
+# %% [markdown] tags=["speaker"]
+# **Opening · 2 min** Read half a minute of the meeting aloud, without pauses, and have the class clap where the subject
+# changes. They clap at much the same places, and cannot name the character that told them. State the question: can a
+# vector clap? Say that the honest answer takes ninety minutes.
+
 # %% tags=["scaffold"]
 import os
 import re
@@ -40,6 +45,11 @@ from chunklab.models.embeddings import Static
 # complaints book. The answer to our question stands right after the turn, and no splitter saw it.
 #
 # (We shall need the vectors of the same sentences many times. So the model `static` of lesson 00 gets a memory.)
+
+# %% [markdown] tags=["speaker"]
+# **The flaw · 3 min** One sentence of 24,515 characters: let somebody say why every chunker so far must fail on it.
+# Have the turn found by eye in the printed excerpt. The given cell below only keeps vectors that were made already; run
+# it, and say once that it changes the speed and nothing else.
 
 # %%
 # The question; the turn; how many sentences the transcript has, and how many characters.
@@ -82,6 +92,17 @@ static.encode = remembering
 #
 # Then the **distance** from each to the next: 1 minus their cosine similarity. It is 0 for the same direction.
 
+# %% [markdown] tags=["speaker"]
+# **Predict · 5 min** Four guesses, and time for them, as the lesson is built on them. First: most say none, since
+# nothing changes. Second: few dare more than two thousand. Third: the room expects a gain. Fourth: yes. Keep all four
+# on the board, with names. Few will survive, and the cells that overturn them are typed by the class.
+
+# %% [markdown] tags=["speaker"]
+# **Build it · 10 min** Draw six sentences as arrows from one point, in two bundles; the largest angle between
+# neighbours is the cut. Then redraw each as the mean of three, weights 1, 2, 1, and ask what becomes of that angle. It
+# shrinks: the class has foreseen what "sides" is for. Type `sentence_distances`, run the seven pieces, and let somebody
+# find the turn.
+
 # %% tags=["same-as:chunklab.chunkers.semantic.sentence_distances"]
 # "sides" blends only with neighbours on the same side of the place that is judged: we come back to it.
 def sentence_distances(vectors, buffer_size=1, window="mean", distance="cosine"):
@@ -112,6 +133,12 @@ print(*(f"{i} {distances[i]:.2f} {meeting[slice(*pieces[i])]}" for i in range(tu
 #
 # (A *deviation* is how far values usually lie from the middle one; the *middle half* leaves out the lowest and the
 # highest quarter.) Then the curve of the transcript: dashed is the threshold, a dot is a cut, dotted is the turn.
+
+# %% [markdown] tags=["speaker"]
+# **When does a distance stand out? · 10 min** Hide the table and ask when a number is large. Share, deviation and
+# quartile come up, the rise hardly ever. Type `breakpoint_threshold` one branch at a time, from the class. In the
+# figure have them say for each panel whether the dotted turn has a dot. Then ask which type is right, and accept no
+# answer: nothing in the curve says so.
 
 # %% tags=["same-as:chunklab.chunkers.semantic.breakpoint_threshold"]
 # What is compared with what. The deviation is estimated from the median: so the peaks do not raise the bar.
@@ -163,6 +190,11 @@ pd.DataFrame(rows, index=["chunks", "longest", "rank", "its length", "holds the 
 # table. (`number_of_chunks=n` needs no threshold at all: it cuts at the n − 1 largest distances.) In the figure, the
 # novella without bounds and with them.
 
+# %% [markdown] tags=["speaker"]
+# **A maximum · 7 min** Read the row "longest" and take the second guess: 48,018 by deviations. Ask for a cure that
+# needs no further threshold; to cut a long group at its own largest distance comes quickly, the minimum does not. Type
+# `cut_at_largest` only if the class is fast. The figure of sizes is worth the time.
+
 # %% tags=["same-as:chunklab.chunkers.sizes.cut_at_largest"]
 # `edges` are the first sentences of groups, and the end; `order` names places, the largest distance first.
 def cut_at_largest(edges, order, too_long, too_short):
@@ -186,6 +218,12 @@ plot_sizes({name: ways[name].chunk(novella) for name in ("percentile", "200 to 6
 # Then its weak places, which our default does not copy. `breaks` takes a curve, and gives the places after which a
 # chunk ends: a peak in the middle; a peak among ten distances; one distance, where we ask for two chunks. Then 41
 # sentences that say one thing. Last, two subjects of six sentences each, and their distances, "mean" and "sides".
+
+# %% [markdown] tags=["speaker"]
+# **Check it against LangChain · 8 min** Equal in 334 chunks comes first: respect, then criticism. Put each weak place
+# as a question before its line is read: five distances with one peak, where would you cut? At the 41 sentences return
+# to the first guess: a percentile is a share, so it always finds one. The last two lines are the arrows of the drawing,
+# in numbers.
 
 # %%
 # All four types on the whole corpus: how many chunks, and are the words of each the same?
@@ -221,6 +259,11 @@ for window in ("mean", "sides"):
 #
 # The text around our answer, which is in bold. Which edges would you have drawn?
 
+# %% [markdown] tags=["speaker"]
+# **See it · 4 min** Everybody draws edges on the excerpt before looking at ours. The semantic chunk opens where they
+# opened; the end of the answer is gone, because of the maximum. Say it plainly: nice edges are not yet recall. The next
+# half hour is about that.
+
 # %%
 # Recursive and semantic chunks of at most 600 characters.
 methods = {"recursive 600": RecursiveChunker(600), "semantic 600": ways["200 to 600"]}
@@ -235,6 +278,11 @@ compare_chunks(meeting, methods, around=gold, highlight=asked.spans, limit=1100)
 # A well-known demonstration retrieves 15 recursive chunks of 200 characters, or 1 semantic chunk, as these cost about
 # the same. We do so with our 220 questions.
 
+# %% [markdown] tags=["speaker"]
+# **Measure it · 7 min** Tell the well-known demonstration: 15 small chunks against 1 large one, "at about the same
+# cost". Let the class find what is wrong with it before the tokens are read. They name the number of chunks; the better
+# objection is that one chunk is all or nothing. Then 553, 423 and 1,387.
+
 # %%
 # Fifteen against one.
 arms = [("recursive 200", RecursiveChunker(200)), *((n, chunks[n]) for n in ("percentile", "LangChain"))]
@@ -248,6 +296,12 @@ pd.concat([board.table() for board in boards])[["chunks", "size", "recall %", "p
 #
 # So we fix the *cost*. `board.within(1000)` reads each question's hits in order, up to 1,000 tokens, and leaves out
 # what no longer fits. The minimum is a third of the maximum throughout.
+
+# %% [markdown] tags=["speaker"]
+# **Measure it: the same cost · 9 min** Have them sketch the figure: four budgets, recall rising, which line on top?
+# Then the table, by one rule: does the interval hold 0? Nobody may say "better" otherwise, you included. Third guess:
+# −6.4 at 1,000 tokens. When somebody asks whether it is length, point to semantic 700, which is there to answer that.
+# By document: three minutes, no more.
 
 # %%
 # With a maximum and without, at four budgets; first, how long the chunks are on average.
@@ -295,6 +349,11 @@ pd.concat({f"by {what}": boards[1000].differences(pairs, by=what).T for what in 
 # The last three lines turn the search instead. `MultiVectorIndex` scores a chunk by its own vector, by that of its best
 # sentence, and by its better neighbour.
 
+# %% [markdown] tags=["speaker"]
+# **Measure it: the knobs · 6 min** Everybody names the knob that they would turn first; the model wins the vote. Run
+# the rescue and read the column down: every way of cutting holds 0. Only where the search is turned does anything move,
+# and then for both methods: 9.9 points without touching a cut is the sentence to take home.
+
 # %%
 # Each against "semantic 600"; in the last three rows, another search. Differences of recall, at two budgets.
 changed = {"buffer 0": {"buffer_size": 0}, "buffer 3": {"buffer_size": 3}, "sides": {"window": "sides"}}
@@ -323,6 +382,12 @@ pd.DataFrame({f"{n:,} tokens": knobs.within(n).differences(pairs)["all (220)"] f
 # Now the bill. What must be embedded to cut a million characters? (`Counted` stands for a model, and only counts.) And
 # when a sentence of the survey is replaced? A chunk whose text is as before keeps its vector; the others must be
 # embedded again.
+
+# %% [markdown] tags=["speaker"]
+# **Measure it: the bill · 6 min** Count on the board how often one sentence is embedded when the texts are joined:
+# three times, which is 776,398 against 257,588. Then ask what should change when one sentence is replaced. "Its chunk,
+# perhaps the next" is right for recursive chunks; a change 12,481 characters away surprises even those who use the
+# method.
 
 # %%
 # A million characters: what is embedded to cut them? (The calls are those for our eight documents.)
@@ -371,6 +436,11 @@ pd.DataFrame(rows, index=columns).T
 # MiniLM reads the whole passage, which gives each token a vector in the light of all others; a sentence's vector is the
 # mean of its tokens'. Two questions to the novella:
 
+# %% [markdown] tags=["speaker"]
+# **Measure it: late chunking · 3 min** Write "It had lost its quilts" on the board: what is it about? Nobody can say,
+# and no more can its vector. Late, 0.40 instead of 0.32; and for "She" 0.46 instead of 0.49. One up, one down, no rank
+# changed. Leave it out if you are late.
+
 # %%
 # Each sentence's vector by itself, and late: which sentence of the passage is nearest to the question?
 for name in ("novella-03", "novella-06"):
@@ -394,6 +464,11 @@ for name in ("novella-03", "novella-06"):
 # And the promise, to cut where the meaning changes? In the transcript a reader sees fourteen turns. We ask for fifteen
 # chunks, so for the fourteen largest distances, and count the turns that have a cut within one piece, 70 characters.
 # How many of the fourteen do you expect?
+
+# %% [markdown] tags=["speaker"]
+# **Break it · 4 min** Take bets: how many of fourteen turns? Most say eight or more. Between 1 and 4, and chance gives
+# 1.1. Ask what the distances saw, then: other words. Now the class should say what is missing, somebody who reads. Do
+# not yet tell whether that helps.
 
 # %%
 # Fourteen turns of the meeting that a reader sees, and the fourteen largest distances.
@@ -424,6 +499,11 @@ print(f"of {len(turns)}; by chance about {len(turns) * 14 * 141 / len(meeting):.
 # Three chunks have two ends between them. The distance at place i lies between sentences i and i + 1.
 #
 # </details>
+
+# %% [markdown] tags=["speaker"]
+# **Exercises · 3 min** 4.1 at once; the slip is to count distances from one. 4.2 is the practical one, structure first
+# and meaning inside; watch for those who forget to add the chapter's beginning. 4.3 takes half an hour at home: whoever
+# passes has written LangChain's chunker.
 
 # %% tags=["exercise"]
 six = np.array([0.2, 0.5, 0.1, 0.7, 0.3])
@@ -555,6 +635,18 @@ with check("4.3 Match the library exactly"):
 # (start, end) of each chunk. What is too long is cut between the two neighbours that are least alike, then its parts,
 # until all fit; a single sentence stays whole. `embed` is any model that makes vectors of a list of texts. You need
 # `pip install numpy`. The package adds blending, thresholds, a minimum, and pieces for what has no sentences.
+
+# %% [markdown] tags=["speaker"]
+# **Key points · 1 min** Read the fourth point twice: on *our* questions. Somebody will have seen the opposite in a
+# blog. Ask what was held equal there, and leave them with that question.
+
+# %% [markdown] tags=["speaker"]
+# **Quiz · 1 min** Questions 1 and 4, by hands. The first shows who has understood a percentile, the fourth who will not
+# be sold anything. Question 2 is for those who like statistics.
+
+# %% [markdown] tags=["speaker"]
+# **Take it with you · 1 min** It needs numpy, and any function that makes vectors of texts. Have both spans of the last
+# line predicted from the toy `embed` before it runs; whoever can do that has understood the method.
 
 # %% tags=["scaffold"]
 import re

@@ -14,6 +14,11 @@
 # - turn a folder of files into one CSV, ready to upload;
 # - say what ten questions can prove.
 
+# %% [markdown] tags=["speaker"]
+# **Opening · 2 min** Ask what they do first with a long report: they read the contents. Authors cut their documents,
+# and named the pieces. This lesson has two suspects between us and the names: the parser that reads the file, and our
+# own idea of what a heading is.
+
 # %% tags=["scaffold"]
 import ast
 import re
@@ -39,6 +44,11 @@ from chunklab.exercises import check
 # Every method so far was handed a clean string. Here three recursive chunks begin: of a report, as its PDF gives
 # it; of the manual; of a Python module.
 
+# %% [markdown] tags=["speaker"]
+# **The flaw · 2 min** Three openings. Ask of each what a reader misses: a page header stands in a sentence, a row has
+# lost its header, half a function has no name. Then ask which of the three a better chunker alone could mend. The first
+# is the parser's.
+
 # %%
 # What is wrong with each of them?
 folder, documents, questions, static = DATA / "corpus", load_corpus(), load_questions(), embeddings("static")
@@ -59,6 +69,11 @@ for words, text in shown.items():
 # 2. How many lines of the manual begin with `#` marks and a space, and are no headings?
 # 3. Ten questions ask for lists. Which finds more, paragraphs or topics? By how many points must it win before you believe it?
 
+# %% [markdown] tags=["speaker"]
+# **Predict · 3 min** They are optimistic about the PDF, and about Word: one of the two is right. The second guess is
+# usually none, since in a manual `#` means a heading, does it not? For the third ask for a number of points aloud, and
+# note it: it will sound small beside the interval.
+
 # %% [markdown]
 # ## Build it
 #
@@ -66,6 +81,11 @@ for words, text in shown.items():
 #
 # A PDF holds glyphs and their places; words, lines and paragraphs are the parser's guess. A Word file does know paragraphs and
 # tables. We look for the quotes: word for word, and with `find_quote`, which overlooks line ends and their hyphens.
+
+# %% [markdown] tags=["speaker"]
+# **Build it · 6 min** Open the PDF in a viewer beside the text that came out, and list what is gone before the table
+# counts it: of 101 blank lines 2 are left. For Word, where did seven quotes go? Show them a table in the file. Expect
+# "every quote is found, so it is read well"; that is question 1 of the quiz.
 
 # %%
 # Two documents, read in several ways.
@@ -109,6 +129,11 @@ print(page.text[page.text.index("S7\n") :][:36].split("\n"))
 # say; a parser (pulldown-cmark) knows it all. A heading stands under the last one with fewer marks, and so on up; all
 # their titles are its **path**.
 
+# %% [markdown] tags=["speaker"]
+# **What is a heading? · 5 min** Type the regular expression with them; it takes a line. CommonMark says that 22 of its
+# 73 are none: have one explained, a comment, a remark in code. Build a path on the board as a stack: a heading takes
+# down all that have no fewer marks, then puts itself on top.
+
 # %%
 # What looks like a heading, and the path of each that is one.
 looks = {found.start(): found[0] for found in re.finditer(r"^#{1,6} .+", manual, re.MULTILINE)}
@@ -134,6 +159,12 @@ print("as the package has it:", list(paths.values()) == [each.path for each in r
 # ending in a bare heading) and the two fit. (The right one must be `whole`, not part of a topic, unless the left one
 # `leads`: is the text right under the parent's heading.) `topics` works from the bottom up. What is still small goes
 # with what stands before it, else behind.
+
+# %% [markdown] tags=["speaker"]
+# **From sections to topics · 7 min** Rules in words first: small neighbours under one parent join while they fit. Draw
+# the tree of a chapter, write word counts at the leaves, and join by hand. Then `belong` is the sentence that you have
+# just said; type that, and run `topics` from the rescue. Ask why one joins under one parent only: the path must stay
+# true.
 
 # %% tags=["same-as:chunklab.chunkers.heading.belong", "same-as:chunklab.chunkers.heading.topics"]
 # Which sections share a chunk: groups, each from its first to before its last.
@@ -161,6 +192,11 @@ for group in topics(read, sizes)[7:11]:
 # it. `filled` makes the next chunk. A unit that fits is taken, and while the chunk is small it may grow to 400 words to
 # keep one whole. Else it is `divided`, if it must be: a list into items, a table into rows, a paragraph into sentences.
 # `opening` is what a chunk repeats. `packed` calls `filled` until nothing is ahead.
+
+# %% [markdown] tags=["speaker"]
+# **What is too long goes on · 6 min** Do not type `filled`: it is the densest cell of the course. Run the rescue and
+# have three people read a branch each: it takes, it divides, it stops. Then the output, four parts of one chapter: what
+# does each repeat? Ask what a row of that table would say without its header.
 
 # %% tags=["same-as:chunklab.chunkers.heading.filled"]
 # The next chunk, of units that lie ahead (the next one last).
@@ -192,6 +228,11 @@ for part in packed(read, sizes, long[-1]):
 #
 # It has functions and classes. Pieces may have 600 characters; how many of the functions that would fit are cut?
 
+# %% [markdown] tags=["speaker"]
+# **Code has no headings · 4 min** How many of 24 functions does a window of 600 cut? 13. Then the surprise: blank lines
+# do most of the work, and separators made for Python do no better here, as one waits for tabs. The parser cuts none.
+# What is worth most is the last line, the class that a method belongs to.
+
 # %%
 # Four ways to cut the module.
 kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -217,6 +258,11 @@ print(method.metadata, repr(method.text[:24]))
 # Each format goes to the chunker that knows it, and all chunks into one CSV, for a spreadsheet or a knowledge base. (Two
 # documents come in two formats: upload one.)
 
+# %% [markdown] tags=["speaker"]
+# **From a folder to a file · 3 min** This is what a colleague will ask for: ten files in, one table out. Which format
+# goes to which chunker? Answers first, then the dictionary. Leave it out without loss when late; `python -m chunklab
+# chunk` does the same from a terminal.
+
 # %%
 # Ten files in, one file out.
 from tempfile import TemporaryDirectory
@@ -238,6 +284,11 @@ table[table["text"].str.contains("cont'd")].drop(columns="document").iloc[[0, 4,
 #
 # `MarkdownHeaderTextSplitter` cuts at every heading. So does ours, if the least size is one word. LangChain strips lines, so we
 # name a cut by the number of characters before it that are no white space.
+
+# %% [markdown] tags=["speaker"]
+# **Check it against LangChain · 4 min** All cuts are shared but some in the manual. Go through LangChain's three and
+# our one, and let the class judge by CommonMark, not by taste. Then the script: would Python still run it? Stripped
+# lines are a loss that no figure of this course would show.
 
 # %%
 # Every Markdown text, and the Word file: which cuts do both make, and which only one?
@@ -272,6 +323,11 @@ print(piece[piece.index("for bell, values") :].partition("```")[0])
 #
 # Now a task from the manual: cleaning the comb.
 
+# %% [markdown] tags=["speaker"]
+# **See it · 3 min** Left the headings stay behind, at the end of a chunk; right they lead. But the chunk with the
+# warning ends before the procedure. Ask who would take the procedure alone to the landing, and keep the answer until
+# Break it.
+
 # %%
 # Two headings are outlined. Which chunk has them, and which has the text below?
 place = manual.index("### 8.2")
@@ -288,6 +344,11 @@ compare_chunks(manual, methods, around=(place, place + 500), highlight=[(place, 
 # by one of the three Markdown documents. Paragraphs come with two limits: 512 characters, as in RAG Me Up, and
 # 1,000, where their mean is about that of topics. In the rows of topics `CodeChunker` cuts the module; the last puts
 # before each chunk what it lacks of its path.
+
+# %% [markdown] tags=["speaker"]
+# **Measure it · 7 min** The ten questions alone first: +20.0 over paragraphs of 1,000. Who would switch? Then ask how
+# many questions that is: two. Then all 220: −0.6. Let them put the rule about ten questions into words of their own.
+# End with the path, 8 questions against 3, and whether that can be luck.
 
 # %%
 # The ten, then all 220, with the same chunkers.
@@ -329,6 +390,11 @@ every.table("kind")[["list (21)", "table cell (21)"]]
 # right, whole, and dangerous: its warning, under the same parent, comes far too late. Chunks must know parent and
 # neighbours: lesson 07.
 
+# %% [markdown] tags=["speaker"]
+# **Break it · 3 min** Read the first hit as an instruction to a person with a rake. It is right, whole, and dangerous:
+# the warning comes at rank 42. What would the chunk have to know? Its parent and its neighbours; that is lesson 07 in
+# one sentence.
+
 # %%
 # "How far do I turn the penstock down, and what comes next?" And where does the warning come?
 hits = ChunkIndex(cut, static).search("How far do I turn the penstock down, and what comes next?", k=len(cut))
@@ -347,6 +413,10 @@ print(warning.rank, warning.chunk.metadata["path"][1:], warning.chunk.text[-110:
 # under a text makes that a heading; code and comments hold none.
 #
 # </details>
+
+# %% [markdown] tags=["speaker"]
+# **Exercises · 2 min** 6.1 on paper, at once: three titles, and most find four. Argue each with the rule, not with the
+# eye. 6.2 is what users of PDFs need on Monday. 6.3 at home.
 
 # %% tags=["exercise"]
 tricky = "Tides\n=====\n#ebb\n\n   ## Flood ##\n\n    # Slack\n\n"
@@ -423,6 +493,10 @@ with check("6.3 Match the library exactly"):
 # - Topics: join what is small, pack what is long, and repeat the heading, or the header of the table.
 # - Compare at equal size, and count your questions before you believe a difference.
 
+# %% [markdown] tags=["speaker"]
+# **Key points · 1 min** Ask for the order of work with a folder of unknown files. The first step has nothing to do with
+# chunking: look at what the parser gives, and search it for quotes that you know.
+
 # %% [markdown]
 # ## Quiz
 #
@@ -470,10 +544,18 @@ with check("6.3 Match the library exactly"):
 #
 # </details>
 
+# %% [markdown] tags=["speaker"]
+# **Quiz · 1 min** Question 5 in pairs: 70 % against 50 %, ten questions. What do you report? Accept only sentences with
+# the number of questions and the interval in them.
+
 # %% [markdown]
 # ## Take it with you
 #
 # Sections with the titles above them, for Markdown without BOM or front matter. You need `pip install pyromark`.
+
+# %% [markdown] tags=["speaker"]
+# **Take it with you · 1 min** It needs pyromark alone. Ask what it makes of a `#` in a code block, then try it: after
+# this lesson nobody should have to guess. If a minute is left, run it on a README of their own.
 
 # %% tags=["scaffold"]
 from pyromark import events_with_range

@@ -14,6 +14,11 @@
 # - let a model answer from what was found, and know what a score can tell you before you do;
 # - compare all of these at the same cost.
 
+# %% [markdown] tags=["speaker"]
+# **Opening · 2 min** Two questions, and let the room contradict itself. Should a chunk be small? Yes, to be found.
+# Should it be large? Yes, to be understood. Write both down. Nobody has said that what is searched and what is handed
+# on must be the same.
+
 # %% tags=["scaffold"]
 from collections import Counter
 from dataclasses import replace
@@ -39,6 +44,11 @@ corpus, questions, static, llm = load_corpus(), load_questions(), embeddings("st
 # Lesson 06 ended with this chunk. It answers the question, and leaves out what must come first: the warning stands
 # under the same heading, in the chunk before. At which rank does that come?
 
+# %% [markdown] tags=["speaker"]
+# **The flaw · 3 min** The penstock again. At which rank does the warning come, in this one document? Most say second,
+# as it stands next door. Tenth. Neighbours on the page are strangers among vectors: worth a drawing, two points far
+# apart and one line between them on the paper.
+
 # %%
 manual, turn_down = corpus["tidewright_manual.md"], "How far do I turn the penstock down, and what comes next?"
 topics = ChunkIndex(HeadingChunker().chunk(manual, "manual"), static)
@@ -63,6 +73,16 @@ print(f"rank 1: {hits[0].chunk.text[:158]} …\n\nrank {rank}: … {warning[-149
 # A vector is a mean: the more a chunk says, the less of it is about your question. Lesson 03's splitter in five sizes,
 # and one question: at which rank comes the first chunk that holds the answer?
 
+# %% [markdown] tags=["speaker"]
+# **Predict · 4 min** First: they expect the top five. Second: two numbers, and nearly everybody gives both the same
+# sign; let it stand. Third: after lesson 04 they say nothing or little, and will be surprised. Fourth: ask what an
+# honest model would answer, then what this one will.
+
+# %% [markdown] tags=["speaker"]
+# **Build it · 4 min** One question in five sizes. Have the ranks read aloud as they come: 1, 1, 118, 163, 90. Be honest
+# before somebody asks: it was chosen for the effect, and the measurement will not repeat it. A vector is a mean, and
+# the sentence drowns in its chunk.
+
 # %%
 why, because = "Why is there no second chain lying in the works store?", "because a chain that lies still rusts"
 for size in (150, 300, 600, 1200, 2400):
@@ -79,6 +99,12 @@ for size in (150, 300, 600, 1200, 2400):
 # plus its own, and its name is its parent's plus its number.
 #
 # Below, section 8.2 and the first of its children and grandchildren; then two more chains.
+
+# %% [markdown] tags=["speaker"]
+# **A chain · 8 min** Draw section, paragraph, sentence as boxes in boxes. The paragraph begins at 22,322 of the manual,
+# a sentence at some place in it: where does it begin in the manual? Add. That is nearly all that `children` does. First
+# versions go wrong in the ids: number the boxes as they are printed below, and read one id backwards, from child to
+# top.
 
 # %% tags=["same-as:chunklab.chunkers.chain.chunk_levels", "same-as:chunklab.chunkers.chain.children"]
 def chunk_levels(text, splitters, doc_id="doc"):
@@ -120,6 +146,11 @@ for name, text, chain in (("survey", corpus["throat_survey.txt"], by_meaning), (
 # *small to big*. Ids are unique in their document only, so the document is part of the key: RAG4p's code forgets it,
 # and loses a hit. (Where a chain left a level out, the id says what is above that.)
 
+# %% [markdown] tags=["speaker"]
+# **Big explains · 7 min** Type `parent_of` as far as its key, then ask what two files with a chunk `0_1` do to an index
+# that knows ids alone: RAG4p loses a hit. For `climb` ask how to keep the order and drop doubles; a dictionary does.
+# Then read the three hits. None is the answer, and the parent of the first holds it.
+
 # %% tags=["same-as:chunklab.strategies.parent_of"]
 def parent_of(chunk, known):
     name, document = chunk.parent_id, chunk.document
@@ -156,6 +187,11 @@ print(*(f"{hit.score:.2f} {hit.chunk.text!r}" for hit in hits), "", climb(hits, 
 # A parent is more text, so it holds more. What a model reads costs tokens: they are the fair currency.
 # `spend` takes the best first, and leaves out what no longer fits.
 
+# %% [markdown] tags=["speaker"]
+# **Or take the neighbours · 6 min** Type `window`, then ask what is unfair about comparing it with one sentence.
+# Somebody says length: now `spend` is the referee. A parent's 230 tokens buy 9 sentences, the answer among them. Let
+# that spoil the triumph of climbing; the measurement below is this doubt, on all questions.
+
 # %%
 def window(hit, chunks, n=1):
     found = hit.chunk
@@ -191,6 +227,11 @@ print(f"For the parent's {cost} tokens: {len(bought)} sentences, one of them {bo
 # deviations from its mean. (Words lose their endings first: *rings*, *ringing*, *ring*.) The question below: what did
 # Ines Calloway pay for her tin box, on her first crossing to Orrin in 1923? Sixpence.
 
+# %% [markdown] tags=["speaker"]
+# **Words, too · 7 min** Build BM25 from three wishes of the class: rare words count more, each repetition less, long
+# chunks are held back. Point to each in the code. Then ranks 15, 1 and 1. Ask why sums and cosines are not simply
+# added; units come up. Standard deviations are one answer, ranks another (exercise 7.3).
+
 # %%
 # k1: how much a word adds that stands there again; b: how much a long chunk is held back.
 def bm25(query, counts, k1=0.9, b=0.4):
@@ -217,6 +258,11 @@ for name, scores in {"meaning": meaning, "words": words, "both": standardised(wo
 #
 # LangChain's `ParentDocumentRetriever` with our two chunkers; bm25s; and the package's strategies, which also merge
 # what overlaps.
+
+# %% [markdown] tags=["speaker"]
+# **Check it against LangChain and bm25s · 4 min** The given cell ties LangChain's retriever to our chunkers: run it,
+# and do not read it out. Four lines of True follow; ask what each of them compares, as a list of True convinces nobody
+# who cannot say that.
 
 # %% tags=["scaffold"]
 from langchain_classic.retrievers import EnsembleRetriever, ParentDocumentRetriever
@@ -255,6 +301,10 @@ print("budget:", all(places(budget.search(text)) == places(spend(near[text], 100
 #
 # The page of the bars. Left the parents, right the sentences; the hit is outlined. Where is the falling tide?
 
+# %% [markdown] tags=["speaker"]
+# **See it · 2 min** Left the parents, right the sentences, the hit outlined. They find the falling tide by eye and say
+# how far from the hit it lies. Half a minute will do if you are late.
+
 # %%
 (hit,) = index.search(drawn, k=1)
 cut = {"parents": RecursiveChunker(1200).chunk(manual), "children": SentenceChunker(150).chunk(manual)}
@@ -265,6 +315,11 @@ compare_chunks(manual, cut, around=hit.chunk, highlight=[hit.chunk], limit=1300)
 #
 # The last step of the pipeline, in LangChain's own words: a dictionary of what goes into the prompt, the prompt, the
 # model, the parser, joined by `|`. Each strategy is a LangChain retriever, so it goes in as it is.
+
+# %% [markdown] tags=["speaker"]
+# **Let a model answer · 5 min** The chain reads from left to right: have somebody say it as a sentence. The same
+# question with one sentence, then with its parent: only the second answer is right. Then the password, which stands
+# nowhere, and is answered. Ask which words of the prompt forbid that.
 
 # %%
 rule = "Answer the question in one or two sentences, from the passages alone."
@@ -293,6 +348,11 @@ for text in (drawn, password):
 # reach (they hold some of the answer). Who else reaches it, of the wrong ones, and of those of ten questions that no
 # document answers?
 
+# %% [markdown] tags=["speaker"]
+# **When to say nothing · 4 min** A cut-off looks like the cure. Let them choose one, then see what passes: 131 of 159
+# wrong hits. Ask what 0.28 means in the other model. Nothing: that is the sentence to write down, for everybody who has
+# a threshold in a settings file.
+
 # %%
 nowhere = [password, "How tall is the Eiffel Tower?", "Which bus goes from the airport to the harbour?"]
 nowhere += ["Who won the election for mayor in St Maren?", "How many calories does a seal eat a day?"]
@@ -317,6 +377,11 @@ for name in ("static", "minilm"):
 #
 # First five hits a question, as is usual. Then 1,000 tokens: sentences of at most 150 characters and chunks of 600, in
 # parents of 1,200; chunks of 1,200, in parents of 2,400. "words" is BM25 alone, "both" adds meaning.
+
+# %% [markdown] tags=["speaker"]
+# **Measure it · 10 min** Five hits first: parents 46.3, sentences 24.6. Let them enjoy it, then the tokens, nine times
+# as many. Equal tokens: +0.3. Give the heat map a silent minute. What nobody bet on stands in its last column, words
+# and meaning, best at each size. End with what recall does not see: whoever leaves out the warning loses nothing here.
 
 # %%
 def strategies(chunks, **options):
@@ -368,6 +433,11 @@ board.differences([*pairs, ("150 parent", "1200 chunks")])
 #
 # What no number above sees: what a model makes of a good passage, and a manual that changes (31 turns become 29).
 
+# %% [markdown] tags=["speaker"]
+# **Break it · 3 min** Everything was handed on, and the model left out what comes next: who finds where it stood? Then
+# 31 turns become 29; ask how many chunks must be embedded again. Last question: which of our numbers would have told us
+# of the bad answer? None.
+
 # %%
 around = Window(topics, k=1, documents={"manual": manual})
 print(around.invoke(turn_down)[0].page_content[:1124], answers(around).invoke(turn_down), sep="\n\n")
@@ -389,6 +459,10 @@ print(f"\n{calls.embedded} of {len(topics)} chunks embedded: {topics.search(turn
 # An id without its last number is the parent's. Siblings differ in the last number only.
 #
 # </details>
+
+# %% [markdown] tags=["speaker"]
+# **Exercises · 3 min** 7.1 aloud, in a minute. 7.2 looks easy: first versions fail on the third assert, where one span
+# joins two; let them find it by the check. 7.3 at home, reciprocal rank fusion in a few lines, equal to LangChain's.
 
 # %% tags=["exercise"]
 # BEGIN SOLUTION
@@ -524,6 +598,18 @@ with check("7.3 Match the library exactly"):
 #
 # Small to big, with any splitter and any model: `embed` gives a list of vectors for a list of texts. You need
 # `pip install numpy`.
+
+# %% [markdown] tags=["speaker"]
+# **Key points · 1 min** Ask which point contradicts a tutorial that they know. It is usually the third: parents win
+# there, as nobody counts tokens. Ask how they would check it tomorrow.
+
+# %% [markdown] tags=["speaker"]
+# **Quiz · 1 min** Question 1 is the lesson: everybody writes one sentence. If a minute is left, question 5: what must
+# be embedded anew, and what is only counted?
+
+# %% [markdown] tags=["speaker"]
+# **Take it with you · 1 min** Any splitter, any model. Ask what the toy `count` makes of a text, and why "Does it
+# purr?" brings the other sentence about cats along: it came with its parent.
 
 # %% tags=["scaffold"]
 # Runs on its own.

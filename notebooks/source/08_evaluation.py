@@ -12,6 +12,11 @@
 # - give a difference with its interval, and say how many questions would show a smaller one;
 # - measure how far a judge can be trusted, before you trust it.
 
+# %% [markdown] tags=["speaker"]
+# **Opening · 2 min** Ask how they decide at work that one version of a search is better: by looking at examples, by
+# somebody's feeling, by a dashboard. Write the answers down without comment. Each of them is tried in this lesson, and
+# you return to the list at the key points.
+
 # %% tags=["scaffold"]
 import json
 import re
@@ -37,6 +42,11 @@ from chunklab.testset import read_questions
 # In lesson 07 a model had the right passage before it and left out half. Here is the whole way once more, as a chain:
 # search, fill the prompt, ask. (The index is FAISS, as always.) A question about the first three chapters of the
 # novella:
+
+# %% [markdown] tags=["speaker"]
+# **The flaw · 4 min** Recall 1.0, and "A hat for a gatepost.": let it be funny, then ask which number of lessons 00 to
+# 07 would have caught it. Explain the chain by its three keys alone: found, passages, reply. Type the first cell from
+# the rescue; the second with the class.
 
 # %%
 # The text; then from a question to what was found, and to what the model makes of it.
@@ -82,6 +92,16 @@ print(one["reply"].text, f"({written_by(one['reply'])})")
 #
 # You know recall, precision and IoU since lesson 00. Here they are beyond doubt: a text as a set of characters.
 
+# %% [markdown] tags=["speaker"]
+# **Predict · 5 min** All four in writing, as numbers. First: nearly everybody expects the arm with more gold to win.
+# Second: three or four. Third: thirty to fifty. Fourth: one or two. Collect the sheets or have them signed; this lesson
+# is remembered for its guesses.
+
+# %% [markdown] tags=["speaker"]
+# **Build it · 4 min** Draw fifteen boxes, shade what was read, twice where two chunks share them, and outline the four
+# of the gold. The class gives all three numbers before the cell runs: a box is found once, and paid for each time that
+# it is read.
+
 # %%
 # What is read twice costs twice, and is found once. Last: two chunks that share five characters, an answer of four.
 def by_hand(retrieved, gold):
@@ -107,6 +127,12 @@ by_hand([(0, 10), (5, 15)], [(8, 12)]), span_scores([("a", 0, 10), ("a", 5, 15)]
 # | answer relevancy | which question does the *answer* answer? | its cosine with ours (RAGAS asks three times, we once); 0 if evasive | vectors |
 #
 # First we are the judge. One row, and our verdicts:
+
+# %% [markdown] tags=["speaker"]
+# **Against a judge · 9 min** Be the judge: read the row aloud, and vote on each statement before our verdicts are
+# typed. They will quarrel about what is made of bronze. Good: that quarrel is what a verdict is. The arithmetic after
+# it is easy. Then ask what no column compares (the answer with the right answer), and why the last two lists both get
+# 1.
 
 # %%
 row = {
@@ -155,6 +181,11 @@ round(float(answer_relevancy(row["user_input"], its_question)), 3)
 # And what if there is *no* verdict? An answer of another form is asked for again, three times in all; then the row has
 # no number.
 
+# %% [markdown] tags=["speaker"]
+# **Check it against RAGAS · 7 min** Canned verdicts stand in for the judge: ask why formulas can be compared in no
+# other way. Equal to six digits, and for all eight lists. Then the row without a number: what would a library show that
+# prints means alone? A bare 0.50. Write "count the rows" on the board.
+
 # %%
 # What the judge will say, in the form that RAGAS asks for; then our number and RAGAS's.
 says = lambda texts, verdicts, name: [{"statement": t, "reason": "", name: v} for t, v in zip(texts, verdicts)]
@@ -197,6 +228,11 @@ scripted("context_recall", script["context_recall"] + ["Yes.", "I think so.", "Y
 # a file: what you change there stays, what you delete is not written again. Ours ships as `data/bell_questions.jsonl`.
 # Below, every other one; and the chunks of both arms around a gold answer.
 
+# %% [markdown] tags=["speaker"]
+# **See it · 7 min** Let the class strike out useless questions from the list as the model wrote them; they strike most.
+# It is the argument for going over a test set by hand, and they have made it. Then ask whose side a question takes that
+# was written from one arm's chunk.
+
 # %%
 made = make_testset(novella, llm, questions=12)
 same = {q.question for q in made}.intersection(q.question for q in questions)
@@ -219,6 +255,11 @@ compare_chunks(novella["novella"], chunks, around=gold[0], highlight=gold, limit
 # A well-known one (AI Makerspace's event on semantic chunking, with a novel) takes 15 recursive chunks of 200 characters, without overlap, against one semantic chunk cut at the
 # 95th percentile: about the same tokens. Our judge reads each passage on one slow core, so ours is smaller: 5 chunks,
 # and the 90th percentile, whose chunks are about as long as five small ones. Same questions, same chain, same model.
+
+# %% [markdown] tags=["speaker"]
+# **Measure it · 9 min** The well-known experiment, ours beside it, and what is held equal: 178 and 189 tokens. Pairs
+# mark the twelve answers before our marks are shown; the parrot divides every room. Six against six, on 91.0 and 50.0
+# of the gold, which comes next. Who marked without knowing the arm? We did not; say so.
 
 # %%
 results, count = {}, tokens("cl100k")
@@ -243,6 +284,12 @@ print({name: sum(right[name]) for name in arms}, written_by(results["semantic"][
 #
 # RAGAS wants `retrieved_contexts`. A published relative of that experiment fills them with the piece that a question was *written from*.
 # So we do that first: spans, and the judge's context recall. Then what was retrieved, again spans, then the judge.
+
+# %% [markdown] tags=["speaker"]
+# **The wrong way, and the right one · 9 min** Show the wrong way with a straight face: 0.92 for both, what follows?
+# Wait until somebody asks where the retriever is. The column held the text that the question came from. Ask how a
+# reader could have noticed: figures that are perfect, or the same for all arms. Then what was retrieved, and four
+# numbers that do not agree.
 
 # %%
 def rows_of(name, contexts):
@@ -288,6 +335,12 @@ plot_scores(means.set_axis(["judged", "judged_low", "judged_high"], axis=1), "ju
 # differences wavers by sd / √n; to see δ points with an interval that leaves out 0, in four of five experiments, you
 # need about (2.8 · sd / δ)² questions (1.96 sd hold 95 % of a bell curve; 80 % of it lies below 0.84 sd; together 2.8).
 
+# %% [markdown] tags=["speaker"]
+# **Is the difference real? · 9 min** Expect "the intervals overlap, so no". Two students sit the same hard exam:
+# subtract question by question, on the board. Then the formula, symbol by symbol; 2.8 is the only number in it that
+# needs a reason. Read "needed for 10" from the top, 571 for right or wrong. What does that say of anybody's dozen
+# examples?
+
 # %%
 from chunklab.metrics import bootstrap
 
@@ -315,6 +368,12 @@ pd.DataFrame.from_dict(lines, "index", columns=["rows", "difference", "from", "t
 # Feed it what you know. Of the course's gold questions that ask for one fact, fourteen have a digit in the answer. The
 # passage is the gold with 200 characters on either side. The claim is the answer; or the answer with its last digit
 # one higher; or the answer of another question; or a false one that gives orders.
+
+# %% [markdown] tags=["speaker"]
+# **How far can the judge be trusted? · 11 min** How is a scale tested? With known weights. Wait, and the class invents
+# the four kinds of claim. Fourth guess, then the table: 3 of fourteen, with orders 8. Do not skip the two "of another
+# question": there we were wrong, not the judge. Passages: it saw 7 of the 18 with gold, so its context precision is
+# mostly what it missed.
 
 # %%
 from typing import Literal
@@ -394,6 +453,11 @@ for metric, truth in known.items():
 # Spans need no judge. So here are the same two arms on all eight documents, with the 220 gold questions of the course,
 # which are worded as people ask, not as the text says it. What is left of the 41 points?
 
+# %% [markdown] tags=["speaker"]
+# **Break it · 6 min** What is left of the 41 points? Bets first. 10.8, on questions worded as people ask; then down the
+# column, 32.6 in the handbook, −1.5 in the manual. Ask for one sentence that is true of all rows. It begins with "on
+# these questions". End with the 571 answers that nobody can read.
+
 # %%
 # Recall of both arms and their difference, in points, by the document that holds the answer.
 rows = {name: Scoreboard(static, k=k).add(name, chunker) for name, (chunker, k) in arms.items()}
@@ -425,6 +489,11 @@ pd.DataFrame.from_dict(lines, "index", columns=columns).round(1)
 # At the second passage the share of help so far is 1/2. Two more passages help; the mean of the three shares.
 #
 # </details>
+
+# %% [markdown] tags=["speaker"]
+# **Exercises · 5 min** 8.1 together: a half, two quarters, three fifths, over three; the slip is to divide by five. 8.2
+# in pairs, as everybody will need it at work; the row with two NaN is the trap. 8.3, an edit distance, is for home, and
+# the hint is nearly the algorithm.
 
 # %% tags=["exercise"]
 # BEGIN SOLUTION
@@ -552,6 +621,18 @@ with check("8.3 Match the library exactly"):
 #
 # Recall, precision and IoU of what came back, and the interval of a paired difference with the number of questions that
 # would show `points`. You need `pip install numpy`.
+
+# %% [markdown] tags=["speaker"]
+# **Key points · 1 min** Back to the list of the opening. Which point speaks of looking at examples, which of feelings,
+# which of dashboards? The second is the one that spares embarrassment.
+
+# %% [markdown] tags=["speaker"]
+# **Quiz · 1 min** Question 4 first, since everybody says 400: half the difference takes four times the questions. Then
+# question 2: which line of the notebook do you look for?
+
+# %% [markdown] tags=["speaker"]
+# **Take it with you · 1 min** Two functions, numpy alone. Let them put in a comparison of their own, scores of one and
+# of the other, and read the fourth number: how many questions they would have needed.
 
 # %% tags=["scaffold"]
 # Runs on its own: spans are (document, start, end), scores one number a question, from 0 to 1.

@@ -12,6 +12,11 @@
 # - read a large scoreboard, and know which of its cells say nothing;
 # - choose for documents of your own.
 
+# %% [markdown] tags=["speaker"]
+# **Opening · 2 min** With one afternoon to spend: method, size, overlap, search or model, which would they turn first?
+# Tally the hands on the board. The tally is the best material that you will have today; keep it until the shares are
+# printed.
+
 # %% tags=["scaffold"]
 import json
 import re
@@ -36,6 +41,11 @@ from chunklab.models.weights import cache_folder
 #
 # Lesson 08 found 10.8 points between recursive and semantic chunks, in one setting. Recursive against bounded semantic
 # chunks in four others. (`sweep` tries combinations, and keeps what it measured in a file.)
+
+# %% [markdown] tags=["speaker"]
+# **The flaw · 4 min** Four settings, four differences, none of them sure. Of what, then, was lesson 08's 10.8 a
+# property? Of one setting. Explain `sweep` by what it gives: a row a combination, with a number for each question. The
+# first run takes a while, and later ones read a file; run it before class.
 
 # %%
 # by: two ways to search, each within 1,000 tokens. recall_each: a number a question.
@@ -71,6 +81,16 @@ pd.DataFrame(lines, index=["recursive minus semantic", "low", "high"]).T.round(1
 # Turn one knob, and you see what it does *there*. A **grid** has every combination, and shows each knob in all settings of
 # the others.
 
+# %% [markdown] tags=["speaker"]
+# **Predict · 4 min** Four guesses, beside the tally. First: the method, in most rooms. Second: ask for both numbers,
+# what is promised and what is kept. Third: one of the three by name; headings win the vote. Fourth: again two numbers,
+# without words and with them.
+
+# %% [markdown] tags=["speaker"]
+# **Build it · 5 min** Draw a table of two sizes by two overlaps. Turn one knob in one corner, then in the opposite one:
+# it does not do the same, hence a grid. Then 36 runs by one call. Show the worst three and the best three rows, and ask
+# what the best have in common before anything is computed.
+
 # %%
 classes = {"fixed": cl.FixedSizeChunker, "recursive": RecursiveChunker, "sentence": SentenceChunker}
 cuts = {name: lambda size, overlap, made=c: made(size, size * overlap // 100) for name, c in classes.items()}
@@ -83,6 +103,11 @@ runs[[*knobs, "recall"]].sort_values("recall").round(1).iloc[[0, 1, 2, -3, -2, -
 #
 # The 36 means vary. Put in place of each the mean of its group, say of all runs with 300 characters: how much variance is
 # left? That share is *explained* by the size (eta squared).
+
+# %% [markdown] tags=["speaker"]
+# **What moves it? · 7 min** Do it by hand first, on the four runs of exercise 9.1: put the group's mean in each place,
+# see how much spread is left. Type `explained` from that. Now the tally against the shares: search, 79 %. Ask why the
+# draws take questions and not runs. The last line, 55 %, is the reason for all pairing in this course.
 
 # %% tags=["same-as:chunklab.choosing.explained"]
 def explained(values, knob):
@@ -112,6 +137,11 @@ print(f"question {recall.mean(axis=0).var() / recall.var():.0%}, run {recall.mea
 # The best of 36 is best by luck, too. Choose on some questions, see on all others what it is worth, a thousand times. Beside
 # it any run, on average, and a plain one: recursive, 600, no overlap, both.
 
+# %% [markdown] tags=["speaker"]
+# **The best of many · 7 min** Play it: everybody flips a coin ten times, the best is chosen, and flips again. Then the
+# table says that of settings: promised 72.6, kept 57.2, a plain one 60.5. Who has chosen a setting by a dozen examples?
+# Write on the board: one half chooses, the other reports.
+
 # %%
 plain = runs.query("chunker == 'recursive' and size == 600 and overlap == 0 and strategy == 'both'").index[0]
 rng, lines = np.random.default_rng(0), {}
@@ -133,6 +163,11 @@ pd.DataFrame(lines, index=["promised", "kept", "any run", "plain"]).T.round(1).r
 #
 # SciPy's F, variance between groups over variance within, says the same share otherwise. And one run by hand.
 
+# %% [markdown] tags=["speaker"]
+# **Check it against the library · 3 min** SciPy's F is the same share in other clothes: one line of algebra on the
+# board. Somebody who knows the analysis of variance may lead here. Short of time, run the rescue and have the five
+# lines explained.
+
 # %%
 shares = cl.variance_explained(runs, knobs)
 for knob in knobs:
@@ -148,6 +183,11 @@ print("sweep:", np.allclose(100 * row.scores["recall"], recall[plain]))
 #
 # The shares; "together": what no knob does alone. Then code, as two methods cut it.
 
+# %% [markdown] tags=["speaker"]
+# **See it · 3 min** Have the figure said as one sentence, with its intervals. "Together" is what no knob does alone; it
+# is small, and that is good news for whoever turns one at a time. The two columns of code ask what recall does not:
+# which would you rather read?
+
 # %%
 display(cl.plot_scores(shares, "share"))
 code, asked = corpus["tideclock.py"], next(q for q in questions if q.kind == "code")
@@ -160,6 +200,11 @@ cl.compare_chunks(code, cut, around=asked.spans[0], highlight=asked.spans, limit
 # ### The model
 #
 # Recursive chunks, two sizes, both searches, two models.
+
+# %% [markdown] tags=["speaker"]
+# **Measure it · 4 min** Fourth guess. 12.6 points where meaning alone is searched, 5.6 with words and long chunks. Why
+# fewer? Words had found already what MiniLM would find. Then the pair that surprises: at 1,000 characters words with
+# the old model do more than MiniLM without, 59.7 against 53.7.
 
 # %%
 cut, sizes, minilm = {"recursive": cuts["recursive"]}, {"size": [300, 1000], "overlap": [0]}, cl.embeddings("minilm")
@@ -177,6 +222,12 @@ pd.DataFrame(lines, new["size"].astype(str) + " " + new["strategy"], ["static", 
 # About 440 characters on average. (A chunk over the budget is never read.) What stands out in the tables? Do not believe it
 # yet: after them comes what holds. Each knob over all settings of the others; each row minus plain recursive chunks; and of
 # the 13 other cuts, by document and by kind, how many intervals lie above 0.
+
+# %% [markdown] tags=["speaker"]
+# **Every method of the course · 11 min** Run the rescues; the time is for reading. Before the tables say that what
+# stands out is bait: everybody points to a cell that they believe, and three are written down. Then what holds: of 234
+# cells one lies above 0, by chance some 6 would. Look up the three. Third guess: none. Last, what is better searches
+# otherwise, by up to 14.7 points.
 
 # %%
 class Code:
@@ -247,6 +298,11 @@ pd.concat([above, cells.loc[[(f"{name} minus recursive", where) for name, where 
 # The public benchmark (Chroma, "Evaluating Chunking Strategies for Retrieval", 2024) has five other corpora, 472 questions.
 # What it published for MiniLM, and rows of our benchmark page (k = 5):
 
+# %% [markdown] tags=["speaker"]
+# **Other documents · 3 min** Why look at five other corpora? Because ours has eight documents and one author. Two
+# things to read in the table: words add ten points there too, and semantic chunks of that size find no more. Leave the
+# published rows for questions.
+
 # %%
 page = (DATA.parent / "tests" / "benchmarks" / "README.md").read_text(encoding="utf-8")
 cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
@@ -261,6 +317,11 @@ pd.DataFrame({name: lines[name] for name in filter(wanted, lines)}, index=lines[
 # ### A language model
 #
 # Lesson 05's texts and 38 questions; what each way asks for a million characters.
+
+# %% [markdown] tags=["speaker"]
+# **A language model · 4 min** One table has what each way asks and what it gains: divide, aloud. Only lumber's interval
+# leaves out 0, from below. The last row asks for nothing and looks best, but its interval holds 0 as well: 38
+# questions. Skip to the table if late.
 
 # %%
 class WithContext:
@@ -310,6 +371,15 @@ bill.assign(minus_recursive=few.differences([(name, "recursive") for name in nam
 # `recommend` reads files, has questions written, sweeps on one half of them, and holds the best against the default on the
 # other. Five formats, and the course's questions, as a person would put them into the file beside the report:
 
+# %% [markdown] tags=["speaker"]
+# **The guide · 5 min** Do not read it out. Three minutes alone, to find a row that contradicts what one's team does
+# today, and to say it. Each row names the number that it stands on; have two of them looked up, at random.
+
+# %% [markdown] tags=["speaker"]
+# **Your own documents · 5 min** Show the file of questions first: this is what a person has to write, and nothing
+# replaces it. Then the sentence that `recommend` prints. Headings, where our guide says recursive: how much of 13.3 is
+# the cut? 6.1, and unsure. Open `report.html` on the projector, and scroll to the questions.
+
 # %%
 files = ["tidewright_manual.md", "staff_handbook.docx", "throat_survey.pdf", "tideclock.py", "leaflet.txt"]
 paths, lines = [DATA / "corpus" / name for name in files], []
@@ -332,6 +402,10 @@ cl.recommend(paths, questions=0, output=folder / "report.html")
 # ## Break it
 #
 # All of this was eight documents. The same search in one of them, and in all:
+
+# %% [markdown] tags=["speaker"]
+# **Break it · 3 min** The same search in one document and in eight: 72.4 and 60.8. What becomes of it with a million?
+# Then the arithmetic, with a speed that the class puts in. Days, on machines that fail: that is the way into lesson 10.
 
 # %%
 single = [q for q in questions if len({span.document for span in q.spans}) == 1]
@@ -356,6 +430,10 @@ print(f"{million:,.0f} chunks, {million / per_second / 86400:.0f} days")
 # The mean is 56. By size the group means are 51 and 61: each is 5 from it. The runs themselves are 6, 4, 4 and 6 from it.
 #
 # </details>
+
+# %% [markdown] tags=["speaker"]
+# **Exercises · 2 min** 9.1 was done on the board; they type it. 9.2 is the one for work, as good as the best and
+# cheaper. 9.3, F from the inside, is for home and for those who asked why.
 
 # %% tags=["exercise"]
 # BEGIN SOLUTION
@@ -479,6 +557,18 @@ with check("9.3 Match the library exactly"):
 # ## Take it with you
 #
 # What a knob explains, and what the best of many keeps. You need `pip install numpy`.
+
+# %% [markdown] tags=["speaker"]
+# **Key points · 1 min** Hold the tally of the opening against the second point, and ask why the field talks so much of
+# the other knobs. Do not answer; it is a good thought to go home with.
+
+# %% [markdown] tags=["speaker"]
+# **Quiz · 1 min** Question 1 in one sentence from everybody: 40 settings, 20 questions, 91 %. Then question 3, five of
+# 200. These two are worth more than the rest.
+
+# %% [markdown] tags=["speaker"]
+# **Take it with you · 1 min** `promised_and_kept` needs a matrix alone, a row a run, a column a question. Whoever has
+# such numbers from work can run it tonight, and may not like the result.
 
 # %% tags=["scaffold"]
 # Runs on its own. scores: a row a run, a column a question; knob: its value in each run.

@@ -12,6 +12,11 @@
 # - lose nothing where a file or a worker fails, and do only what is new the next time;
 # - reckon what ten terabytes take, and bring the result into an index.
 
+# %% [markdown] tags=["speaker"]
+# **Opening · 2 min** Ask whose job has died close to its end, and what was lost: hours, trust, or records, and nobody
+# noticed. The last is the subject. Ray starts once below and takes some seconds; nobody needs a cluster, or has to
+# install anything.
+
 # %% tags=["scaffold"]
 import hashlib
 import io
@@ -36,6 +41,11 @@ from chunklab.exercises import check
 #
 # Lesson 09 ended with 60 million chunks and days of embedding. Ten terabytes do not fit in a lesson, so here is a small part:
 # four copies of our corpus, each with a line of its own. What happens to a document is the same.
+
+# %% [markdown] tags=["speaker"]
+# **The flaw · 2 min** Four copies of our corpus stand for a million documents. Ask why each copy gets a line of its
+# own: because from here on a text is known by its content, and equal texts are one. Then go on; there is nothing to see
+# yet.
 
 # %%
 corpus, static, minilm = cl.load_corpus(), cl.embeddings("static"), cl.embeddings("minilm", cache=False)
@@ -63,6 +73,15 @@ print(len(paths), "files,", sum(path.stat().st_size for path in paths) // 1000, 
 # Nobody should make faster what takes no time. One process, one stage after the other. (These cells show *your* machine's
 # seconds; ours are what you see on the page.)
 
+# %% [markdown] tags=["speaker"]
+# **Predict · 4 min** First: reading, say those who have met slow disks. Second: twice. Third: some missing or some
+# doubled; ask which of the two is worse. Fourth: three. Write all four down, as cells below print the answer to each.
+
+# %% [markdown] tags=["speaker"]
+# **Build it · 5 min** Before the stopwatch everybody draws a bar in three parts, reading, cutting, embedding, once for
+# each model. Then run it on the projector. The seconds are this machine's, so read shares. With MiniLM the bar is one
+# colour. Ask what a chunker ten times as fast would win: quiz, question 1.
+
 # %% tags=["nbval-ignore-output"]
 def clocked(make):
     begin = time.perf_counter()
@@ -84,6 +103,11 @@ pd.Series(seconds).round(2)
 #
 # Two things help before any second machine does. A model takes many texts at once, sorted by length, so that no short one
 # waits for a long one. And what has been embedded is known by its *content*: the same text is never embedded again.
+
+# %% [markdown] tags=["speaker"]
+# **Batch, and never twice · 5 min** The batch may gain little on few cores: say so before it runs, and do not defend
+# the number. Content is the real lever: the class writes `embedded` in a few lines. What does the second call print?
+# And what does one changed word cost, which stands in four copies? 1.
 
 # %% tags=["nbval-ignore-output"]
 short = [text[:100] for text in chunks[:64]]
@@ -114,6 +138,11 @@ print("a word changed, the same in all copies:", embedded([text.replace("sixpenc
 # **Ray Data** streams *blocks* through *stages*. A stage that keeps nothing is a function, `cut`, and runs wherever a core is
 # free. One that must load a model first is a class, and runs as *actors*, which live on and load once. Blocks go from one
 # stage to the next while others are still being read, so that nobody holds the corpus.
+
+# %% [markdown] tags=["speaker"]
+# **Many workers · 9 min** Draw two stages and a belt between them: a block moves on while others are still read. Where
+# is the model to be loaded? Let the wrong answer, in the function, be priced: once a batch. Type `cut` and `Embed`;
+# talk while Ray starts. Then ask what the ten lines lack. The class should find two of the three.
 
 # %%
 logging.getLogger("ray.data").setLevel(logging.ERROR)
@@ -155,6 +184,11 @@ print(pd.read_parquet(table / "errors.parquet").loc[0, "error"])
 # ## Check it: one process, and LangChain's index
 #
 # One process, our ten lines, `chunk_corpus`: the same chunks? Ids, places, vectors?
+
+# %% [markdown] tags=["speaker"]
+# **Check it · 6 min** Three ways, one set of chunks: name what could have differed, ids, places, vectors. Then the
+# books. One file changes, one goes, one is new: everybody predicts both lines before they are printed. A change is
+# added and deleted for LangChain, new for us. The same books in other words.
 
 # %%
 alone = [c for path in paths for c in chunker.chunk(cl.read_document(path).text, path.name)]
@@ -200,6 +234,10 @@ print("ours:  ", run.new, "new,", run.removed, "removed,", run.kept, "kept")
 #
 # What came back from Parquet, on its text; and the seconds of all workers.
 
+# %% [markdown] tags=["speaker"]
+# **See it · 2 min** One glance: what came back from Parquet is chunks on a text, as ever. Then the seconds of all
+# workers beside the bars of the first cell. If you are late, this is what to cut first.
+
 # %%
 manual = Path(folder, "0_tidewright_manual.md").read_text(encoding="utf-8")
 cl.show_chunks([c for c in cl.read_chunks(table) if c.document == "0_tidewright_manual.md"], manual, limit=1200)
@@ -215,6 +253,11 @@ pd.Series({name: first_run.seconds[name] for name in ("reading", "cutting", "emb
 # Workers must start, and load what they need; then each does its part. So time is a fixed cost and a slope. Ours, from our
 # benchmark page (two cores, the static model), drawn:
 
+# %% [markdown] tags=["speaker"]
+# **Measure it · 5 min** Draw the two lines before the figure: one starts at nought and climbs, the other starts high
+# and climbs more slowly. Where do they cross, and what moves the crossing? "A slower model" is worth waiting for.
+# Second guess: 1.6 times. Have somebody say where the rest went.
+
 # %%
 fixed, slope = {"one process": 0, "Ray, two cores": 25}, {"one process": 0.45, "Ray, two cores": 0.28}
 points = [(way, size, fixed[way] + slope[way] * size) for way in fixed for size in (10, 50, 100, 200, 400)]
@@ -227,6 +270,11 @@ cl.plot_sweep(pd.DataFrame(points, columns=["way", "megabytes", "seconds"]), "me
 # ### A worker is killed
 #
 # Nobody's machine runs for ever. We kill the process that embeds, while it embeds.
+
+# %% [markdown] tags=["speaker"]
+# **A worker is killed · 5 min** Read `Doomed` aloud: it kills its own process, once. Third guess again, then run it.
+# Nothing missing, nothing twice. The reason has two halves, and both should come from the class: work that can be done
+# again, and a file that is there whole or not at all.
 
 # %%
 class Doomed(cl.Chunker):
@@ -271,6 +319,10 @@ print(f"killed: {Path(place.name, 'mark').exists()}, missing {len(set(once) - se
 #
 # In all of them delete by document what `removed` and changed, before you add.
 
+# %% [markdown] tags=["speaker"]
+# **Into an index · 3 min** Do not read the list. Who has which store at work? Read only those paragraphs. One rule
+# holds for all: delete by document before you add. The cell shows that nothing was embedded again.
+
 # %%
 hit = index.search("Why is there no second chain lying in the works store?", k=1)[0]
 print(hit.chunk.document, hit.chunk.start, hit.chunk.text[:120])
@@ -279,6 +331,11 @@ print(hit.chunk.document, hit.chunk.start, hit.chunk.text[:120])
 # ### To ten terabytes
 #
 # Arithmetic, with numbers that you put in: what one core does in a second, what an hour of a core costs.
+
+# %% [markdown] tags=["speaker"]
+# **To ten terabytes · 4 min** Estimates first, hours and money, for both models. Then everybody changes one number:
+# machines, price, efficiency. Wait for the insight that more machines change the hours and not the bill, and that
+# cutting does not show in it.
 
 # %%
 def plan(terabytes, megabytes_a_second, machines=100, cores=16, dollars_a_core_hour=0.05, efficiency=0.75):
@@ -296,6 +353,11 @@ pd.DataFrame(rows).T.round(1)
 # ## Break it
 #
 # A better model comes out. What must be done again?
+
+# %% [markdown] tags=["speaker"]
+# **Break it · 3 min** Somebody wants to search the old vectors with the better model: let them run into the error, and
+# read it aloud. What if nobody had checked? Hits, and no crash. Then what to watch each night, and which of it readers
+# notice.
 
 # %%
 ray.shutdown()
@@ -323,6 +385,10 @@ for how, model in (("static", static), ("minilm", minilm)):
 # 2 million megabytes, divided by what all cores do in a second, by 3,600 and by the efficiency.
 #
 # </details>
+
+# %% [markdown] tags=["speaker"]
+# **Exercises · 2 min** 10.1 in class with a calculator; the slip is to multiply by the efficiency. 10.2 in pairs: the
+# empty first group is where first versions go wrong. 10.3 at home.
 
 # %% tags=["exercise"]
 # BEGIN SOLUTION
@@ -440,6 +506,18 @@ with check("10.3 Match the library exactly"):
 # ## Take it with you
 #
 # What is new, changed and gone, by content: the core of every incremental run.
+
+# %% [markdown] tags=["speaker"]
+# **Key points · 1 min** What would they build first on Monday? If anybody says a cluster, have the first point read
+# again, by that person. Then the last one, by you.
+
+# %% [markdown] tags=["speaker"]
+# **Quiz · 1 min** Question 5 in pairs, as it ties the last lesson to the first: half of the vectors are new, hits come
+# back, and something is wrong. Then thank the class: this was the course.
+
+# %% [markdown] tags=["speaker"]
+# **Take it with you · 1 min** Names and checksums, no library. Which line notices a deleted file? Last, `python -m
+# chunklab progress` on the projector: what is still open can be done at home.
 
 # %% tags=["scaffold"]
 # Runs on its own. before: name to checksum, of the last run; files: name to bytes.
