@@ -35,8 +35,8 @@ from chunklab.chunkers.sentence import fitting_pieces, last_that_fits, mend_torn
 from chunklab.corpus import DATA
 from chunklab.exercises import check
 
-sys.path.append(str(DATA.parent / "tests"))
-from boundaries import marked, score_table
+sys.path.append(str(DATA.parent / "tests"))  # where the marked texts are
+from boundaries import marked, places, score_table
 
 # %% [markdown]
 # ## The flaw: half a sentence
@@ -120,7 +120,7 @@ cut(scene, stop)
 # quotation marks may follow the stop; other scripts have stops of their own, without a space; a blank line or a list
 # item needs none.
 #
-# The project's tests hold two sets of texts that splitters get wrong, with their ends marked by hand (¦).
+# The project's tests hold two sets of texts that splitters get wrong, their ends marked by hand (¦) and counted below.
 # *Precision* is the share of cuts that are right, *recall* the share of ends that are found, *F1* one figure for both
 # (their harmonic mean, low if either is low), in percent.
 
@@ -130,9 +130,10 @@ cut(scene, stop)
 # "plan B." is the price of initials. Do not read patterns aloud: nobody follows a regular expression by ear.
 
 # %%
-# A veto is true where no sentence ends; each pattern holds the one before. First, some marked texts.
+# Every twelfth text of `marked()`, (kind, sentences); the ends of both sets. A veto is true where no sentence ends.
 for kind, sentences in marked()[12:96:12]:
     print(f"[{kind}] {'¦'.join(sentences)!r}")
+print("ends:", [sum(len(places(sentences)) for _, sentences in marked(name)) for name in ("sentences", "second")])
 short = r"\b(Dr|Mrs?|Ms|Prof|St|Rev|Gen|Col|Capt|No|Figs?|pp|vol|ca|approx|e\.g|i\.e|etc|vs|cf|al)\.$"
 vetoes = {
     "the next word is in lower case": lambda before, after: before[-1:] in ".?!…\"'”’)" and after[0].islower(),
@@ -146,23 +147,22 @@ lines = scripts + r"|\s*\n\s*\n\s*|\n(?=\s*([-*+•#|]|\d+[.)])\s)"
 patterns = {"quotes, brackets after the stop": closers, "other scripts": scripts, "blank lines, list items": lines}
 
 # %%
-# One more rule a row: − a veto, + a wider pattern. (`rules=rules`: each function keeps its own.)
+# One more rule a row: − a veto, + a wider pattern. (Without `rules=rules` every function would take the last rules.)
 names, known = ["a stop, white space", *(f"− {name}" for name in vetoes)], list(vetoes.values())
 ladder = {name: (stop, known[:n]) for n, name in enumerate(names)}
 ladder |= {f"+ {name}": (ends, known) for name, ends in patterns.items()}
 score_table({name: lambda text, rules=rules: cut(text, *rules) for name, rules in ladder.items()})
 
 # %% [markdown]
-# Of a hundred cuts of the first rule, 60 are right; in the second set, 55. A veto buys precision, and may pay with
-# recall: that of initials misses sentences that end in "plan B." A wider pattern buys recall. Each rule is a bet on
-# the kind of text. The package's `sentence_spans` makes many more (`chunklab/chunkers/boundaries.py`): words that
-# open sentences, wrapped lines, "he said" after a quotation.
+# Of a hundred cuts of the first rule, 60 are right; in the second set, where one end is about a point, 55. A veto buys
+# precision, and may pay with recall: that of initials misses sentences that end in "plan B." A wider pattern buys
+# recall. Each rule is a bet on the kind of text. The package's `sentence_spans` makes many more
+# (`chunklab/chunkers/boundaries.py`): words that open sentences, wrapped lines, "he said" after a quotation.
 #
 # ### Pack
 #
-# Now chunks: as many sentences as fit. `last_that_fits` tries bigger and bigger steps, so that it seldom has to
-# measure. The inner loop is overlap: it goes back over whole sentences that lie within the overlap and leave room for
-# the next.
+# Now chunks: as many sentences as fit. `last_that_fits` gives the last sentence that still fits, measuring seldom. The
+# inner loop is overlap: it goes back over whole sentences that lie within the overlap and leave room for the next.
 
 # %% [markdown] tags=["speaker"]
 # **Pack · 7 min** Have the loop said in words: take sentences while they fit. Type the outer loop together; the inner
@@ -170,7 +170,7 @@ score_table({name: lambda text, rules=rules: cut(text, *rules) for name, rules i
 # it is small, and leaves room for the next. Then `best`: no half sentence, and still no answer.
 
 # %% tags=["same-as:chunklab.chunkers.sentence.pack"]
-# The first and the last sentence of each chunk.
+# The first and the last sentence of each chunk; `yield` hands them out pair by pair.
 def pack(text, pieces, size, overlap=0, length=len):
     def measure(first, last):
         start, end = pieces[first][0], pieces[last][1]
@@ -197,14 +197,15 @@ def packed_spans(text, sentences, size, overlap=0, length=len):
 best(SentenceChunker(400))
 
 # %% [markdown]
-# No half sentence, but the answer is the *next* sentence, and opens the next chunk. There it says "She", and not
+# No half sentence (guess 2), but the answer is the *next* sentence, and opens the next chunk, which says "She" and not
 # who. A whole sentence is not yet a whole thought.
 #
 # ### Windows that snap to sentences
 #
 # So give each chunk context. The snapping window of the project Ragu grows to a size, ends at a stop, and adds some
-# sentences before and after. (There, "Dr." ends a sentence, and a text without the delimiter is one chunk.) `widen`
-# adds up to `overlap` sentences a side, at most half the size; `mend_torn` mends graphemes.
+# sentences before and after. (In Ragu, "Dr." ends a sentence, and a text without the delimiter is one chunk.) Here
+# `overlap` counts sentences: `widen` adds as many a side, a side at most half the size. `mend_torn` mends graphemes
+# longer than the size, which `fitting_pieces` tears.
 
 # %% [markdown] tags=["speaker"]
 # **Windows that snap to sentences · 4 min** The sentence is whole now; ask what is missing. Who "She" is. Let them
@@ -212,7 +213,8 @@ best(SentenceChunker(400))
 # answer is there at last; write its price beside it, longer chunks.
 
 # %% tags=["same-as:chunklab.chunkers.sentence.snapping_spans"]
-# Pack without overlap, widen each chunk, and leave out what adds nothing.
+# Pack without overlap, widen each chunk, and leave out what adds nothing. `lowest`: no chunk starts where the last did;
+# `highest`: each ends later. 2 * size: with half the size on either side, a chunk may be twice as long.
 def snapping_spans(text, sentences, size, overlap, length=len):
     pieces = fitting_pieces(text, sentences, size, length)
     pieces = mend_torn(text, pieces, 2 * size if overlap else size, length)
@@ -279,14 +281,14 @@ best(ParagraphChunker(400))
 # holds the answer.
 #
 # Three checks. Sentence ends, beside the chunking library chonkie, which cuts at ". ", "! ", "? " and every line end,
-# and joins what is shorter than 12 characters (its default; with 1, nothing). (NLTK's punkt and pysbd, which the course
-# does not install, are in `tests/benchmarks/README.md`.) Packing: given chonkie's sentences, are the chunks chonkie's?
-# And paragraphs: given RAG Me Up's way to count (`join=""`), are they RAG Me Up's?
+# and joins what is shorter than 12 characters (its default; with 1, nothing). (Scores of NLTK's punkt and pysbd:
+# `tests/benchmarks/README.md`.) Packing: given chonkie's sentences, are the chunks chonkie's? And paragraphs: given RAG
+# Me Up's way to count (`join=""`), are they those of RAG Me Up's rule?
 
 # %% [markdown] tags=["speaker"]
 # **Check it against chonkie and RAG Me Up · 5 min** Read the table of splitters from the bottom up, and ask why its
 # last row deserves distrust: it was worked on until it was right. The two other checks take a line each, equal
-# everywhere; then 33 chunks of RAG Me Up over their own size, by the fault that the letters showed.
+# everywhere; then 33 chunks of RAG Me Up's rule over their own size, by the fault that the letters showed.
 
 # %%
 # chonkie's sentences are its chunks of size 1.
@@ -304,7 +306,7 @@ score_table(splitters)
 # Every document, at four sizes: how many chunks, and are they the same (True)?
 same, over = Counter(), Counter()
 for text, size in product(corpus.values(), (100, 400, 512, 2000)):
-    ends = list(accumulate(map(len, chonkie_chunks(text))))
+    ends = list(accumulate(map(len, chonkie_chunks(text))))  # running totals
     sentences, paragraphs = list(zip([0, *ends], ends)), paragraph_spans(text)
 
     ours = [text[sentences[a][0] : sentences[b][1]] for a, b in pack(text, sentences, size)]
@@ -312,10 +314,10 @@ for text, size in product(corpus.values(), (100, 400, 512, 2000)):
 
     theirs, groups = rag_me_up(text, size), packed_paragraphs(text, paragraphs, size, join="")
     ours = [joined(text, paragraphs[a : b + 1], "\n\n") for a, b in groups]
-    same["RAG Me Up", ours == theirs] += len(ours)
+    same["RAG Me Up's rule", ours == theirs] += len(ours)
 
     counted = ParagraphChunker(size, join="\n\n").split_text(text)
-    for whose, chunks in {"RAG Me Up": theirs, "ours, line ends counted": counted}.items():
+    for whose, chunks in {"RAG Me Up's rule": theirs, "ours, line ends counted": counted}.items():
         over[whose] += sum(len(chunk) > size and "\n\n" in chunk for chunk in chunks)
 print(f"chunks: {dict(same)}\nseveral paragraphs, and over the size: {dict(over)}")
 
@@ -324,13 +326,13 @@ print(f"chunks: {dict(same)}\nseveral paragraphs, and over the size: {dict(over)
 #
 # Equal everywhere. We part from them in three things: `packed_spans` does not count white space after the last
 # sentence, and cuts a sentence longer than the size; and with the line ends counted, only a paragraph that is itself
-# too long goes over (its metadata say so).
+# too long goes over.
 #
 # Do not trust the row of `sentence_spans` too far. It was worked on until it found all of the first set; the second
 # was marked before the splitter ran on it, but what that got wrong was then mended. Mark a hundred ends in *your*
 # documents.
 #
-# Now the page that Mr Thrale brought, and the sizes of the novella's chunks.
+# Now Mr Thrale's page, and the sizes of the novella's chunks.
 
 # %% [markdown] tags=["speaker"]
 # **See it · 3 min** Left whole sentences, right whole paragraphs: who finds the answer in each? Then the sizes. Dashed
@@ -343,16 +345,16 @@ methods = {"sentences 400": SentenceChunker(400), "paragraphs 400": ParagraphChu
 compare_chunks(novella, methods, around=asked.spans[0], highlight=asked.spans, limit=900)
 
 # %%
-# What lies to the right of the dashed line is over the limit.
+# What lies to the right of the dashed line is over the limit. (Each panel has a scale of its own.)
 methods = {"recursive 400": RecursiveChunker(400), **methods}
 plot_sizes({name: chunker.chunk(novella) for name, chunker in methods.items()}, limit=400)
 
 # %% [markdown]
 # ## Measure it
 #
-# Sentences are small and fill a chunk nearly to the limit. Paragraphs come in any size, and the novella's are not the
-# longest: the third guess comes below. A remedy lies at hand, here called "both": a paragraph whole if it fits, else
-# its sentences.
+# Recursive chunks pile up where five wrapped lines end. Sentences fill a chunk nearly to the limit. Paragraphs come in
+# any size, and the novella's are not the longest: the third guess comes below. A remedy lies at hand, here called
+# "both": a paragraph whole if it fits, else its sentences.
 
 # %% [markdown] tags=["speaker"]
 # **Measure it · 8 min** Announce 9.4 points as a triumph and let the class take it apart: tokens read. Then the fair
@@ -379,15 +381,15 @@ board
 
 # %%
 # A discovery, 9.4 points? Snapping windows read 630 tokens a question, recursive chunks 389.
-# So ask again at the same cost, and three times, as lesson 02 did. Recursive chunks get 216 (36) characters more.
+# So ask again, at three sizes; recursive chunks get 216 (36) characters more, so that both read as much.
 equal, table = Scoreboard(static), {}
 kinds = {"snapping": (lambda size: SnappingWindowChunker(size, 1), 216), "both": (ParagraphsElseSentences, 36)}
 for (name, (make, more)), size in product(kinds.items(), (392, 400, 408)):
     pair = equal.add("ours", make(size)), equal.add("recursive", RecursiveChunker(size + more))
     d = equal.compare("ours", "recursive")
     table[f"{name} {size}, recursive {size + more}"] = {
-        "tokens": [round(row.tokens.mean()) for row in pair],
-        "gold cut": [int(row.cut.sum()) for row in pair],
+        "tokens: ours, recursive": [round(row.tokens.mean()) for row in pair],
+        "gold cut: ours, recursive": [int(row.cut.sum()) for row in pair],
         "difference of recall": f"{d.mean:+.1f} [{d.low:+.1f}, {d.high:+.1f}]",
     }
 pd.DataFrame(table).T
@@ -404,13 +406,13 @@ board.frame("document").xs(own, level="document")[["recall", "cut"]].round().ast
 #
 # At the same limit no rise of recall shows for sentences, paragraphs or both: each interval holds 0. Snapping windows
 # gain 9.4 points; at the same cost no gain shows: −1.1, +1.9, −0.5, each interval holds 0. Nothing here shows that
-# context is worth more than any longer text; recursive chunks even cut fewer answers. "Both" gains nothing that
-# shows, but cuts fewer: 16, 19 and 13, where recursive chunks cut 24, 29 and 27.
+# context is worth more than any longer text; recursive chunks even cut fewer answers. "Both" gains nothing
+# (−3.1, −0.9, −1.0), but cuts fewer: 16, 19 and 13, where recursive chunks cut 24, 29 and 27.
 #
 # And whole paragraphs? They cut nothing, and read 1090 tokens a question, 566 of them for one chunk of 24,514
-# characters: the transcript of the meeting, which has no paragraphs. Of 21 questions that find it, 6 are about it, and
-# recall on its own questions is 15; blind windows reach 49. One vector for all that was said says little. That is the
-# price of respect without a bound.
+# characters (guess 3): the transcript of the meeting, which has no paragraphs. Of 21 questions that find it, 6 are
+# about it, and recall on its own questions is 15; blind windows reach 49. One vector for all that was said says little.
+# That is the price of respect without a bound.
 #
 # Nor has it sentences: 13 of the 19 answers that "both" cuts are its own. Here is one, a list cut in two. Yet you see
 # where the talk turns from paraffin to the complaints book. No mark says so; the *meaning* changes. That happens inside
@@ -460,19 +462,19 @@ with check("3.1 Recall"):
 # %% [markdown]
 # **3.2 Apply.** After some headings there is one line end and no blank line. Extend the pattern `lines` so that a line
 # end before a capital letter ends a sentence. F1 must rise by more than a point on both sets. Then ask: what would your
-# rule do in the novella?
+# rule do in the novella? (The solutions say.)
 #
 # <details><summary>Hint</summary>
 #
-# Add an alternative, with `|`. A *lookahead* `(?=[A-Z])` asks what follows and takes nothing. In the novella, whose
-# lines are wrapped, it cuts wherever a wrapped line begins with a name; so `sentence_spans` asks whether that word
-# would have fitted in the line before.
+# Add an alternative, with `|`. A *lookahead* `(?=[A-Z])` asks what follows and takes nothing.
 #
 # </details>
 
 # %% tags=["exercise"]
 # BEGIN SOLUTION
 pattern = lines + r"|\n(?=[A-Z])"
+# In the novella, whose lines are wrapped, it cuts wherever a wrapped line begins with a name; so `sentence_spans` asks
+# whether that word would have fitted in the line before.
 # END SOLUTION
 # STARTER: pattern = ...
 
@@ -517,8 +519,8 @@ with check("3.3 Match the library exactly"):
 #   marked.
 # - Rules trade precision against recall, and each is a bet on the kind of text.
 # - A whole sentence may still need its neighbours: give context, or the paragraph. Then compare at equal tokens.
-# - A paragraph that is never broken has no bound. Take it whole if it fits, and its sentences if not.
-# - Where no marks are, all of these are windows of words.
+# - A paragraph that is never broken has no bound. To cut fewer answers, take it whole if it fits, else its sentences.
+# - Where no marks are, sentences are windows of words, and paragraphs one chunk.
 
 # %% [markdown] tags=["speaker"]
 # **Key points · 1 min** Ask who would now write a splitter and who would take one. Both are right, if they first mark a
@@ -552,7 +554,8 @@ with check("3.3 Match the library exactly"):
 #
 # </details>
 #
-# 4. Snapping windows found 9.4 points more than recursive chunks of the same size. Why is that no reason to take them?
+# 4. Snapping windows found 9.4 points more than recursive chunks with the same setting. Why is that no reason to take
+#    them?
 #
 # <details><summary>Answer</summary>
 #
