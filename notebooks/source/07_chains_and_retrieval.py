@@ -42,7 +42,7 @@ corpus, questions, static, llm = load_corpus(), load_questions(), embeddings("st
 # ## The flaw: right, whole, and alone
 #
 # Lesson 06 ended with this chunk. It answers the question, and leaves out what must come first: the warning stands
-# under the same heading, in the chunk before. At which rank does that come?
+# under the same heading, in the chunk before. At which rank, in the manual alone, does that come?
 
 # %% [markdown] tags=["speaker"]
 # **The flaw · 3 min** The penstock again. At which rank does the warning come, in this one document? Most say second,
@@ -98,7 +98,7 @@ for size in (150, 300, 600, 1200, 2400):
 # The places must stay those of the *document*, and each chunk must know its parent. So a child's place is its parent's
 # plus its own, and its name is its parent's plus its number.
 #
-# Below, section 8.2 and the first of its children and grandchildren; then two more chains.
+# Below, section 8.2 (with these sizes, one chunk) and the first of its children and grandchildren.
 
 # %% [markdown] tags=["speaker"]
 # **A chain · 8 min** Draw section, paragraph, sentence as boxes in boxes. The paragraph begins at 22,322 of the manual,
@@ -118,7 +118,7 @@ def children(text, parent, splitter):
     found = []
     for place, child in enumerate(splitter.chunk(text[parent.start : parent.end], parent.id)):
         metadata = dict(child.metadata)
-        if "spans" in metadata:
+        if "spans" in metadata:  # of a chunk that was made of several places
             metadata["spans"] = [(parent.start + start, parent.start + end) for start, end in metadata["spans"]]
         start, end = parent.start + child.start, parent.start + child.end
         family = {"document": parent.document, "id": f"{parent.id}_{place}", "parent_id": parent.id}
@@ -134,21 +134,21 @@ for chunk in [section, *(c for level in levels[1:] for c in level if c.id.starts
     print(f"{chunk.id:14} {chunk.start}–{chunk.end} {chunk.text[:70]!r}")
 
 # %%
-# As many tokens as MiniLM reads, then groups of one meaning; sections, then a language model. Chunks of each level:
+# Two more chains: as many tokens as MiniLM reads, then groups of one meaning; sections, then a language model.
 by_meaning, by_model = [FixedSizeChunker(254, tokenizer="minilm"), SemanticChunker(static)], [three[0], LLMChunker(llm)]
 for name, text, chain in (("survey", corpus["throat_survey.txt"], by_meaning), ("8.2", section.text, by_model)):
-    print(name, [len(level) for level in chunk_levels(text, chain, name)])
+    print(f"{name}:", " → ".join(str(len(level)) for level in chunk_levels(text, chain, name)), "chunks")
 
 # %% [markdown]
 # ### Big explains: climb
 #
 # Search the sentences, hand on what they are a part of, each once. This is *parent-document retrieval*, or
-# *small to big*. Ids are unique in their document only, so the document is part of the key: RAG4p's code forgets it,
-# and loses a hit. (Where a chain left a level out, the id says what is above that.)
+# *small to big*. Other splitters begin anew in each document, at `0_1` say, so the document is part of the key. (If
+# the parent is not kept, the loop shortens the id to the next above.)
 
 # %% [markdown] tags=["speaker"]
 # **Big explains · 7 min** Type `parent_of` as far as its key, then ask what two files with a chunk `0_1` do to an index
-# that knows ids alone: RAG4p loses a hit. For `climb` ask how to keep the order and drop doubles; a dictionary does.
+# that knows ids alone: a hit is lost. For `climb` ask how to keep the order and drop doubles; a dictionary does.
 # Then read the three hits. None is the answer, and the parent of the first holds it.
 
 # %% tags=["same-as:chunklab.strategies.parent_of"]
@@ -175,7 +175,7 @@ def two_levels(small, large=RecursiveChunker(1200)):
 chunks, drawn = two_levels(SentenceChunker(150)), "When may a bar of the comb be drawn?"
 known, index = {(c.document, c.id): c for c in chunks}, ChunkIndex(last_level(chunks), static)
 hits = index.search(drawn, k=3)
-print(*(f"{hit.score:.2f} {hit.chunk.text!r}" for hit in hits), "", climb(hits, known)[0].text[:262], sep="\n")
+print(*(f"{hit.score:.2f} {hit.chunk.text!r}" for hit in hits), "", climb(hits, known)[0].text[:612], sep="\n")
 
 # %% [markdown]
 # The best three are not the answer. It stands *near* the first, and the parent holds both.
@@ -185,7 +185,7 @@ print(*(f"{hit.score:.2f} {hit.chunk.text!r}" for hit in hits), "", climb(hits, 
 # A *window* is the hit with `n` siblings on either side: of the same parent, and fewer at an edge.
 #
 # A parent is more text, so it holds more. What a model reads costs tokens: they are the fair currency.
-# `spend` takes the best first, and leaves out what no longer fits.
+# `spend` takes the best first, and skips what no longer fits.
 
 # %% [markdown] tags=["speaker"]
 # **Or take the neighbours · 6 min** Type `window`, then ask what is unfair about comparing it with one sentence.
@@ -233,7 +233,7 @@ print(f"For the parent's {cost} tokens: {len(bought)} sentences, one of them {bo
 # added; units come up. Standard deviations are one answer, ranks another (exercise 7.3).
 
 # %%
-# k1: how much a word adds that stands there again; b: how much a long chunk is held back.
+# k1: how much a word adds that stands there again; b: how much a long chunk is held back. (Anserini's defaults.)
 def bm25(query, counts, k1=0.9, b=0.4):
     lengths, scores = np.array([c.total() for c in counts]), np.zeros(len(counts))
     for word in stemmed([query])[0]:
@@ -252,7 +252,7 @@ for name, scores in {"meaning": meaning, "words": words, "both": standardised(wo
     print(f"{name}: rank {found.index(True) + 1}")
 
 # %% [markdown]
-# Words find it at once. (Chosen, too.)
+# Words find it at once. (This question was chosen, too.)
 #
 # ## Check it against LangChain and bm25s
 #
@@ -339,13 +339,13 @@ for text in (drawn, password):
     print(text, *(answers(strategy).invoke(text) for strategy in (sentence, section)), sep="\n   ")
 
 # %% [markdown]
-# One sentence misleads, its parent answers. But what stands nowhere is answered too (your fourth guess), though the
-# model is told "from the passages alone".
+# One sentence misleads, its parent answers. What stands nowhere is answered too (your fourth guess), from a sentence on
+# some other password, though the model is told "from the passages alone".
 #
 # ### When to say nothing
 #
 # A *relevancy cut-off* passes over what scores too little. For two models: the score that 95 % of the right first hits
-# reach (they hold some of the answer). Who else reaches it, of the wrong ones, and of those of ten questions that no
+# reach (they hold some of the answer). How many wrong first hits reach it, and how many for ten questions that no
 # document answers?
 
 # %% [markdown] tags=["speaker"]
@@ -370,7 +370,7 @@ for name in ("static", "minilm"):
 
 # %% [markdown]
 # Most wrong hits pass, and some questions without an answer (too few to compare models). A higher bar keeps
-# out more, right ones too. And it is *one model's*: 0.28 in one spares the share of right hits that 0.36 does in the
+# out more, right ones too. And it is *one model's*: 0.28 in one keeps the share of right hits that 0.36 keeps in the
 # other. A "60 of 100" in somebody's settings says nothing about yours.
 #
 # ## Measure it
@@ -404,11 +404,13 @@ for size, levels_of in sizes.items():
     for name, strategy in strategies(levels_of, k=40, max_tokens=1000).items():
         board.add(f"{size} {name}", last_level(levels_of), index=lambda *_: strategy)
 frame = board.frame()
-print(f"{frame['tokens'].min():.0f} to {frame['tokens'].max():.0f} tokens a question")
-frame["searched"], frame["handed on"] = zip(*(name.split(" ", 1) for name in frame.index))
-display(plot_heatmap(frame, "handed on", "searched", "recall"))
+large = np.mean([count(c.text) for c in sizes["1200"] if not c.parent_id])
+print(f"{frame['tokens'].min():.0f} to {frame['tokens'].max():.0f} tokens a question; a parent of 2,400: {large:.0f}")
+frame["characters searched"], frame["method"] = zip(*(name.split(" ", 1) for name in frame.index))
+display(plot_heatmap(frame, "method", "characters searched", "recall"))
 pairs = [(f"{size} {name}", f"{size} chunks") for name in ("window", "parent", "both") for size in sizes]
 pairs += [(f"{size} both", f"{size} words") for size in sizes]
+pairs += [("600 chunks", "150 chunks"), ("600 chunks", "1200 chunks"), ("150 chunks", "1200 chunks")]
 board.differences([*pairs, ("150 parent", "1200 chunks")])
 
 # %% [markdown]
@@ -416,18 +418,19 @@ board.differences([*pairs, ("150 parent", "1200 chunks")])
 # documents have 96.5, and read 41,221 tokens.
 #
 # *Equal tokens* (your second guess). For sentences the parents' gain is gone: +0.3, from −6.2 to +6.9. Of the windows'
-# gain 6 points stay. Larger chunks lose by both. Change the parents' size or the budget, and look again.
+# gain 6 points stay. Larger chunks lose by both. (1,000 tokens seldom hold the two best parents of 2,400.)
 #
-# *Do small chunks find more?* In the first column 600 characters are best, and 150 as good as 1,200: our question was
-# chosen well. And parents of sentences are no better than chunks of that size, searched themselves: +0.2, and the
-# interval is wide. Climb where a model cannot read the large chunk: MiniLM stops after 256 tokens.
+# *Do small chunks find more?* In the first column 600 characters are best, and between 150 and 1,200 no difference
+# shows: our question was chosen well. And parents of sentences show no gain over chunks of that size, searched
+# themselves: +0.2, and the interval is wide. Climbing may pay where a model cannot read the large chunk: MiniLM stops
+# after 256 tokens.
 #
 # *Words and meaning* find more than meaning alone at each size, by 8.6 to 19.1 points (your third guess), and more than
 # words alone; no interval holds 0. Chunks of 600 are highest, those of 1,200 close. On this corpus, with this small
 # model, look at *how* you search first. A better model may need the words less.
 #
-# Recall sees the gold answer only. Who leaves out our flaw's warning loses nothing here: windows and parents may be
-# worth their tokens all the same.
+# Recall sees the gold answer only. A method that leaves out our flaw's warning loses nothing here: windows and parents
+# may be worth their tokens all the same.
 #
 # ## Break it
 #
@@ -456,7 +459,7 @@ print(f"\n{calls.embedded} of {len(topics)} chunks embedded: {topics.search(turn
 #
 # <details><summary>Hint</summary>
 #
-# An id without its last number is the parent's. Siblings differ in the last number only.
+# An id without its last number is the parent's. `[c.id for c in levels[2]]` shows which siblings there are.
 #
 # </details>
 
@@ -571,7 +574,7 @@ with check("7.3 Match the library exactly"):
 #
 # <details><summary>Answer</summary>
 #
-# They have other units: a BM25 sum may be 20 where a cosine is at most 1, so the words alone would decide. In standard
+# They have other units: a BM25 sum may be 10 where a cosine is at most 1, so the words alone would decide. In standard
 # deviations, or as ranks, they can be added.
 #
 # </details>
