@@ -37,6 +37,7 @@ _WHERE = {
     "models.late": ["late_embeddings"],
     "models.tokens": ["tokens"],
     "multi_vector": ["MultiVectorIndex"],
+    "progress_page": ["progress"],
     "recommending": ["recommend"],
     "retrieval": ["ChunkIndex"],
     "score_figures": ["plot_heatmap", "plot_scores", "plot_sweep"],

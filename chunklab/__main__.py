@@ -1,4 +1,4 @@
-"""The command line: `open` the course, `explore` chunkers, fetch `models`, `chunk` files, `recommend`, `record`.
+"""The command line: `open` the course, see your `progress`, `explore`, `chunk`, `recommend`, `models`, `record`.
 
 It serves a learner on the first day: all that is needed is fetched, JupyterLab opens at lesson 00, and what is missing
 is said in words that tell what to do. Fetching costs a download of some tens of megabytes, once. And it serves whoever
@@ -52,6 +52,8 @@ def parser() -> argparse.ArgumentParser:
     opened = each.add_parser("open", help="fetch what is missing, and open JupyterLab at lesson 00")
     opened.add_argument("--port", type=_port, help="the port to serve on; 8888, or the next that is free, by default")
     opened.set_defaults(run=open_course)
+    done = each.add_parser("progress", help="say which checks of the exercises have passed, and what to do next")
+    done.set_defaults(run=show_progress)
     explored = each.add_parser("explore", help="open a page with two chunkers on one text, and sliders to move them")
     explored.add_argument("--port", type=_port, help="the port to serve on; 8866, or one near it, by default")
     explored.set_defaults(run=explore_chunkers)
@@ -115,6 +117,20 @@ def check_course(root: Path = ROOT) -> None:
         )
     if find_spec("jupyterlab") is None:
         raise Problem(f"JupyterLab is not installed in this environment. Activate the course's own, and run: {INSTALL}")
+
+
+def show_progress(options: argparse.Namespace) -> int:
+    """Say which checks have passed, and where that is kept; raise Problem where that cannot be read."""
+    from chunklab.exercises import progress_file
+    from chunklab.progress_page import progress
+
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
+    try:
+        print(progress(), f"Kept in: {progress_file() or 'nothing, as CHUNKLAB_PROGRESS is 0'}", sep="\n")
+    except (OSError, RuntimeError) as error:  # RuntimeError: a user without a home
+        raise Problem(str(error)) from error
+    return 0
 
 
 def record_lesson(options: argparse.Namespace) -> int:

@@ -25,6 +25,7 @@ DOTS = {".ci", ".github", ".gitignore", ".gitattributes"}
 # A module imports from its own row and the rows above it; models and exercises from nothing but themselves.
 LAYERS = [
     "exercises",
+    "progress_page",
     "models",
     "chunk",
     "chunkers",
