@@ -60,6 +60,8 @@ def variance_explained(
             raise ValueError(f"scores: no column {missing[0]!r}: must be what sweep gives, and knobs columns of it")
         knobs = {name: scores[name].tolist() for name in knobs}
         scores = np.array(scores[f"{metric}_each"].tolist())
+    if isinstance(knobs, Sequence):
+        raise ValueError(f"knobs={knobs!r:.80}: must name the values of each, as scores are not what sweep gives")
     scores = np.asarray(scores, dtype=np.float64)
     if scores.ndim not in (1, 2) or not scores.size or not np.isfinite(scores).all():
         raise ValueError(f"scores of shape {scores.shape}: must be finite numbers, (runs, questions) or (runs,)")
@@ -72,7 +74,7 @@ def variance_explained(
     if scores.ndim == 2:
         drawn = np.column_stack([means, scores @ resamples(scores.shape[1]).T / scores.shape[1]])
     with np.errstate(invalid="ignore"):  # resamples in which all runs are equal
-        shares = {name: 100 * explained(drawn, levels) for name, levels in columns.items()}
+        shares: dict[str, Any] = {name: 100 * explained(drawn, levels) for name, levels in columns.items()}
     shares = dict(sorted(shares.items(), key=lambda pair: -pair[1][0])) | {REST: 100 - sum(shares.values())}
     lines = []
     for share in shares.values():

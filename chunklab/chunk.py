@@ -160,8 +160,9 @@ def _place_of(text: Any, metadata: Mapping) -> tuple[str, int] | None:
     document, start, end = (metadata.get(key) for key in ("document", "start_index", "end_index"))
     if metadata.get("chunk_id") in (None, "") or "spans" in metadata or not isinstance(document, str):
         return None
-    is_slice = isinstance(start, int) and isinstance(end, int) and end - start == len(text)
-    return (document, start) if is_slice else None
+    if not (isinstance(start, int) and isinstance(end, int) and end - start == len(text)):
+        return None
+    return document, start
 
 
 def check_size(name: str, value: Any) -> int:
@@ -185,6 +186,11 @@ def _whole(value: Any) -> int | None:
         return None if isinstance(value, bool) else operator.index(value)
     except TypeError:
         return None
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number, of Python or of numpy; True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_choice(name: str, value: Any, allowed: Sequence) -> None:
@@ -257,7 +263,7 @@ def next_boundary(text: str, start: int, cut: int, stop: int) -> int:
     5
     """
     before = last_boundary(text, start, cut)
-    return before if before >= cut else _CLUSTER.match(text, before, stop).end()
+    return before if before >= cut else _CLUSTER.match(text, before, stop).end()  # type: ignore[union-attr]
 
 
 def is_torn(text: str, start: int, end: int) -> bool:

@@ -16,7 +16,7 @@ from glob import glob
 from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeGuard
 
 import chunklab
 from chunklab.documents import utf_8
@@ -135,6 +135,7 @@ def found(
     the output.
     """
     seen = {os.path.abspath(output)} if output else set()
+    files: list[tuple[Path, Path | None]]
     for pattern in patterns:
         path = Path(pattern)
         if not pattern:
@@ -218,7 +219,7 @@ def write(chunks: Iterable[chunklab.Chunk], form: str, output: Path | None) -> N
 @contextmanager
 def opened(output: Path | None) -> Iterator[TextIO]:
     """A file, which takes its name only when all is well, or standard output: UTF-8, line ends as they are."""
-    how = {"encoding": "utf-8", "errors": "backslashreplace", "newline": ""}
+    how: dict[str, Any] = {"encoding": "utf-8", "errors": "backslashreplace", "newline": ""}
     if output is None and sys.stdout is None:
         raise Problem("standard output is closed: give --output")
     if output is None:
@@ -258,7 +259,7 @@ def _json_line(chunk: chunklab.Chunk) -> str:
     return line + "\n"
 
 
-def _is_file(output: Path | None) -> bool:
+def _is_file(output: Path | None) -> TypeGuard[Path]:
     """Whether there is, or can be, a regular file of this name."""
     return output is not None and (os.path.isfile(output) or not os.path.exists(output))
 

@@ -236,7 +236,8 @@ def question_of(line: str, documents: dict[str, str], taken: set[str]) -> Questi
     spans = row.get("spans")
     if not isinstance(spans, list) or not spans:
         raise ValueError(f"{row['id']}: spans must be a list of one or more")
-    return Question(*(row[key] for key in keys), tuple(_gold_span(span, documents, row["id"]) for span in spans))
+    gold = tuple(_gold_span(span, documents, row["id"]) for span in spans)
+    return Question(row["id"], row["question"], row["answer"], row["kind"], gold)
 
 
 def _gold_span(span: Any, documents: dict[str, str], question: str) -> GoldSpan:

@@ -150,7 +150,9 @@ class Scoreboard:
             if chunk.end > (size := len(self.documents[chunk.document])):
                 raise ValueError(f"{name}: chunk {chunk.id} ends at {chunk.end}, {chunk.document} at {size}")
 
-    def _measured(self, chunks: list[Chunk], hits: list[list[Hit]]) -> tuple[dict[str, np.ndarray], ...]:
+    def _measured(
+        self, chunks: list[Chunk], hits: list[list[Hit]]
+    ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
         places = Places(chunks)
         scores, read = self._read(hits)
         scores["omega"] = np.array([places.omega(gold) for gold in self._gold])
@@ -220,7 +222,7 @@ class Scoreboard:
         lines = []
         for row in self.rows.values():
             for group, places in groups.items():
-                line = {"method": row.name} if by is None else {"method": row.name, by: group}
+                line: dict[str, Any] = {"method": row.name} if by is None else {"method": row.name, by: group}
                 line |= {"questions": len(places)} | (self._of_chunks(row) if by is None else {})
                 for metric in METRICS:
                     values = 100 * row.scores[metric][places]

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from chunklab.chunk import Chunk, check_choice, check_size
-from chunklab.queries import check_queries, is_number
+from chunklab.chunk import Chunk, check_choice, check_size, is_number
+from chunklab.queries import check_queries
 from chunklab.retrieval import Hit, Where
 from chunklab.retriever import Strategy
 from chunklab.strategies import TopN
@@ -74,14 +74,16 @@ class Hybrid(TopN):
         language: str | None = "english",
         **options: Any,
     ) -> None:
-        own = {"word_weight": word_weight, "fusion": fusion, "language": language}
-        super().__init__(HybridIndex(index, **own), k, max_tokens, min_score, **own, **options)
+        own: dict[str, Any] = {"word_weight": word_weight, "fusion": fusion, "language": language}
+        options |= {"k": k, "max_tokens": max_tokens, "min_score": min_score}
+        super().__init__(index=HybridIndex(index, **own), **own, **options)
 
 
 class HybridIndex:
     """The index under a `Hybrid`: it searches as a `ChunkIndex` does, by other scores."""
 
     reads_words = True
+    index: Any
 
     def __init__(self, index: Any, word_weight: float, fusion: str, language: str | None) -> None:
         while isinstance(index, (Strategy, HybridIndex)):

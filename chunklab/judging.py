@@ -376,7 +376,7 @@ def _rows(name: str, rows: Any, needed: Mapping[str, None]) -> list[dict[str, An
             raise ValueError(f"{name}[{place}]={row!r:.60}: must be a dict of {', '.join(needed)}")
         clean = {"user_input": row["user_input"]} if isinstance(row.get("user_input"), str) else {}
         for field in needed:
-            value = row.get(field)
+            value: Any = row.get(field)
             texts = value if field in _LISTS and isinstance(value, (list, tuple)) else [value]
             if (field in _LISTS and texts is not value) or not all(isinstance(text, str) for text in texts):
                 kind = "a list of texts" if field in _LISTS else "a text"

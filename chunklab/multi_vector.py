@@ -15,12 +15,12 @@ from collections.abc import Iterable
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from chunklab.chunk import Chunk
+from chunklab.chunk import Chunk, is_number
 from chunklab.chunkers.boundaries import sentence_spans
 from chunklab.chunkers.distances import embed_in_blocks, readable
 from chunklab.chunkers.sentence import fitting_pieces
 from chunklab.models.vectors import unit
-from chunklab.queries import cosines, is_number
+from chunklab.queries import cosines
 from chunklab.retrieval import ChunkIndex, Hit
 
 _AT_ONCE = 64  # queries scored together

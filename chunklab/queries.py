@@ -6,7 +6,6 @@ For indexes of every kind, so that they refuse the same and score alike. Cost: o
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -56,11 +55,6 @@ class _AsQueries(Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return [self._model.embed_query(text) for text in texts]
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a real number, of Python or of numpy; True and False are none."""
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_queries(queries: Any) -> list[str]:

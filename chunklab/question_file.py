@@ -52,7 +52,7 @@ def _filled(line: str, number: int, documents: Mapping[str, str]) -> str:
     except (ValueError, LookupError, TypeError, RecursionError):
         return line  # which says itself what is wrong with it
     for span in spans:
-        name = span.setdefault("document", next(iter(documents)) if len(documents) == 1 else None)
+        name: Any = span.setdefault("document", next(iter(documents)) if len(documents) == 1 else None)
         if "start" not in span and isinstance(span.get("quote"), str) and name in documents:
             if (place := find_quote(documents[name], span["quote"])) is None:
                 raise ValueError(f"the quote {span['quote']!r:.60} is not in {name}")

@@ -33,7 +33,7 @@ from chunklab.models.vectors import embed
 # These reach a server that holds to schemas, so that a small judge cannot repeat itself until it is cut off. What it
 # writes is what takes its time, and its reasons are most of that.
 _REASON = {"pattern": '^[^"\\\\\\n]{1,100}$'}
-_ON_THE_WIRE = {
+_ON_THE_WIRE: dict[str, dict[str, Any]] = {
     "string": {"pattern": '^[^"\\\\\\n]{1,200}$'},
     "array": {"maxItems": 10},
     "integer": {"enum": [0, 1]},
@@ -48,6 +48,7 @@ def metric_of(name: str, embeddings: Embeddings | None = None) -> Any:
         embeddings: for the metrics that compare vectors.
     """
     judge = _Judge()
+    similarity: Any = _Similarity()
     made = {
         "faithfulness": lambda: ragas.Faithfulness(judge),
         # RAGAS's default of 3 would ask the very same question three times, and at temperature 0 be told the same.
@@ -57,9 +58,9 @@ def metric_of(name: str, embeddings: Embeddings | None = None) -> Any:
         "semantic_similarity": lambda: ragas.SemanticSimilarity(_Embedder(embeddings)),
         "non_llm_string_similarity": ragas.NonLLMStringSimilarity,
         "non_llm_context_precision_with_reference": lambda: _Older(
-            NonLLMContextPrecisionWithReference(distance_measure=_Similarity())
+            NonLLMContextPrecisionWithReference(distance_measure=similarity)
         ),
-        "non_llm_context_recall": lambda: _Older(NonLLMContextRecall(_distance_measure=_Similarity())),
+        "non_llm_context_recall": lambda: _Older(NonLLMContextRecall(_distance_measure=similarity)),
     }
     return made[name]()
 
@@ -106,7 +107,7 @@ def _bounded(schema: type[BaseModel]) -> dict[str, Any]:
     """The schema for the wire, every part of it bounded."""
 
     def bounded(part: dict[str, Any]) -> dict[str, Any]:
-        part |= _ON_THE_WIRE.get(part.get("type"), {})
+        part |= _ON_THE_WIRE.get(part.get("type", ""), {})
         return part | {"reason": part["reason"] | _REASON} if "reason" in part else part
 
     return json.loads(json.dumps(wire_format(schema)), object_hook=bounded)
@@ -131,7 +132,7 @@ class _Judge(InstructorBaseRagasLLM):
 
 
 class _Embedder(BaseRagasEmbedding):
-    def __init__(self, model: Embeddings) -> None:
+    def __init__(self, model: Any) -> None:
         super().__init__()
         self._model = model
 
@@ -153,7 +154,7 @@ class _Similarity:
     """RAGAS's similarity of strings, for its metrics of the older kind: they would ask for it by an event loop."""
 
     async def single_turn_ascore(self, sample: SingleTurnSample, callbacks: Any) -> float:
-        return (await ragas.NonLLMStringSimilarity().ascore(sample.reference, sample.response)).value
+        return (await ragas.NonLLMStringSimilarity().ascore(sample.reference or "", sample.response or "")).value
 
 
 class _Older:
@@ -162,5 +163,5 @@ class _Older:
     def __init__(self, metric: Any) -> None:
         self._metric = metric
 
-    async def ascore(self, **fields: list[str]) -> MetricResult:
+    async def ascore(self, **fields: Any) -> MetricResult:
         return MetricResult(await self._metric._single_turn_ascore(SingleTurnSample(**fields), []))

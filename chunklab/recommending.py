@@ -24,7 +24,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from chunklab.choosing import halves
-from chunklab.chunk import Chunk, Chunker, check_size
+from chunklab.chunk import Chunk, Chunker, check_size, is_number
 from chunklab.chunkers.asking import LLMError, check_llm
 from chunklab.chunkers.heading import HeadingChunker
 from chunklab.chunkers.paragraph import ParagraphChunker
@@ -37,7 +37,7 @@ from chunklab.hybrid import Hybrid
 from chunklab.known_items import known_items
 from chunklab.models.vectors import check_model
 from chunklab.own_documents import OwnDocuments, read_documents
-from chunklab.queries import is_number, model_name
+from chunklab.queries import model_name
 from chunklab.question_file import read_questions
 from chunklab.recommendation import DEFAULT, HALVED, LEAST, Recommendation, run_name
 from chunklab.retrieval import ChunkIndex

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from chunklab.chunk import Chunk, check_size, is_blank
+from chunklab.chunk import Chunk, check_size, is_blank, is_number
 from chunklab.chunkers.distances import NOISE, embed_in_blocks
 from chunklab.index_file import FIELDS, read_index, write_index
 from chunklab.models.vectors import unit
-from chunklab.queries import check_queries, check_vectors, cosines, is_number, model_name, query_vectors
+from chunklab.queries import check_queries, check_vectors, cosines, model_name, query_vectors
 
 Where = Callable[[Chunk], bool] | Mapping[str, Any]
 
@@ -80,7 +80,7 @@ class ChunkIndex:
         self.chunks, self.vectors, self.embeddings = chunks, vectors, embeddings
         self.model = model_name(embeddings)
         # A vector of zeros has a cosine with nothing; among equal scores it comes last.
-        self._no_direction = ~vectors.any(axis=1) if len(chunks) else np.zeros(0, dtype=bool)
+        self._no_direction: Any = ~vectors.any(axis=1) if len(chunks) else np.zeros(0, dtype=bool)
         self._faiss = faiss.IndexFlatIP(vectors.shape[1])
         if vectors.size:
             self._faiss.add(vectors)
@@ -160,10 +160,9 @@ class ChunkIndex:
 
     def _directions(self, queries: list[str] | np.ndarray) -> np.ndarray:
         """The unit vectors of queries."""
-        given = isinstance(queries, np.ndarray)
-        vectors = queries if given else query_vectors(queries, self.embeddings)
+        vectors = queries if isinstance(queries, np.ndarray) else query_vectors(queries, self.embeddings)
         if vectors.shape[1] != self.vectors.shape[1]:
-            source = "the vectors given" if given else model_name(self.embeddings)
+            source = "the vectors given" if vectors is queries else model_name(self.embeddings)
             raise ValueError(
                 f"the query has {vectors.shape[1]} dimensions ({source}), the index has {self.vectors.shape[1]} "
                 f"({self.model}): search with the model that the index was built with"
@@ -189,13 +188,14 @@ class ChunkIndex:
         import faiss
 
         everything = len(allowed) == len(self)
-        selected = None if everything else faiss.SearchParameters(sel=faiss.IDSelectorBatch(allowed))
+        parameters: Any = faiss.SearchParameters
+        selected = None if everything else parameters(sel=faiss.IDSelectorBatch(allowed))
         places: list[np.ndarray] = [np.zeros(0, dtype=np.int64)] * len(queries)
         pending, wanted = np.arange(len(queries)), min(k + 8, len(allowed))
         while len(pending):
             scores, found = self._faiss.search(queries[pending], wanted, params=selected)
             # FAISS breaks ties as it likes: go on until the last score is clearly below that of the k-th.
-            done = (scores[:, -1] < scores[:, k - 1] - _SAME) | (wanted == len(allowed))
+            done: np.ndarray = (scores[:, -1] < scores[:, k - 1] - _SAME) | (wanted == len(allowed))
             for row in np.flatnonzero(done):
                 close = scores[row] >= scores[row, k - 1] - _SAME
                 places[pending[row]] = found[row][close & (found[row] >= 0)]

@@ -23,10 +23,10 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import run_in_executor
 from pydantic import PrivateAttr
 
-from chunklab.chunk import Chunk, check_size
+from chunklab.chunk import Chunk, check_size, is_number
 from chunklab.chunkers.distances import NOISE
 from chunklab.passages import Key, Passage, key_of, place_of
-from chunklab.queries import check_queries, check_vectors, is_number
+from chunklab.queries import check_queries, check_vectors
 from chunklab.retrieval import Hit, Where
 
 _MORE = 4  # hits asked for, for each passage that is wanted
@@ -91,9 +91,9 @@ class Strategy(BaseRetriever):
         if min_share is not None and not (is_number(min_share) and 0 <= min_share <= 1):
             raise ValueError(f"min_share={min_share!r}: must be None or a number from 0 to 1")
         index.search_many([], k, min_score)  # it knows which scores there are
-        options = {"k": k, "max_tokens": max_tokens, "min_score": min_score, "length_function": length_function}
-        options["min_share"] = min_share
-        super().__init__(index=index, **options, **own)
+        options: dict[str, Any] = {"index": index, "k": k, "max_tokens": max_tokens, "min_score": min_score}
+        options |= {"length_function": length_function, "min_share": min_share}
+        super().__init__(**options, **own)
         self._check()
 
     def _check(self) -> None:

@@ -11,12 +11,14 @@ import math
 import os
 from collections import ChainMap
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from chunklab.chunk import Chunker
 from chunklab.chunkers.paragraph import BLANK_LINE, ParagraphChunker, check_separator
 from chunklab.chunkers.recursive import RAG_ME_UP_SEPARATORS, RecursiveChunker
 from chunklab.chunkers.semantic import AMOUNTS, PERCENTILES, SemanticChunker
+
+D = TypeVar("D", int, None)
 
 
 def chunker_from_env(environ: Mapping[str, Any] = os.environ, embeddings: Any = None) -> Chunker:
@@ -128,8 +130,8 @@ def _choice(environ: Mapping[str, Any], name: str, allowed: tuple[str, ...]) -> 
 
 
 def _whole(
-    environ: Mapping[str, Any], name: str, default: int | None, least: int = 1, below: tuple[str, int] | None = None
-) -> int | None:
+    environ: Mapping[str, Any], name: str, default: D, least: int = 1, below: tuple[str, int] | None = None
+) -> int | D:
     """A whole number; None, where that is the default."""
     value = _value(environ, name)
     if not value or (default is None and value.lower() == "none"):

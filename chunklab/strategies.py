@@ -104,7 +104,8 @@ class WholeDocument(Strategy):
     def _lookup(self, chunks: Sequence[Chunk]) -> dict[str, Chunk]:
         if self.documents is not None:
             return {chunk.document: chunk for chunk in chunks}
-        known, pieces = {key_of(chunk): chunk for chunk in chunks}, {}
+        known = {key_of(chunk): chunk for chunk in chunks}
+        pieces: dict[str, list[Chunk]] = {}
         for chunk in chunks:
             if parent_of(chunk, known) is None:
                 pieces.setdefault(chunk.document, []).append(chunk)
@@ -213,7 +214,7 @@ def small_to_big(
     if not callable(index):
         raise ValueError(f"index={index!r:.60}: must be ChunkIndex, MultiVectorIndex, or a function like these")
     chunks = check_chunks(chunks)
-    return Parent(index(last_level(chunks), embeddings), parents=chunks, **options)
+    return Parent(index=index(last_level(chunks), embeddings), parents=chunks, **options)
 
 
 def last_level(chunks: Iterable[Chunk]) -> list[Chunk]:

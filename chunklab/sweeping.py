@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from langchain_core.embeddings import Embeddings
 
-from chunklab.chunk import Chunk, Chunker, check_choice, check_size
+from chunklab.chunk import Chunk, Chunker, check_choice, check_size, is_number
 from chunklab.corpus import Question
 from chunklab.evaluation import Scoreboard
 from chunklab.kept_rows import KeptRows, digest
 from chunklab.metrics import spans_of
 from chunklab.models.vectors import check_model
-from chunklab.queries import is_number, model_name, query_vectors
+from chunklab.queries import model_name, query_vectors
 from chunklab.retrieval import ChunkIndex
 from chunklab.rows import METRICS
 
@@ -195,11 +195,11 @@ def _check_parameters(name: str, chunker: Callable[..., Chunker], grid: Mapping[
             raise ValueError(f"grid has {parameter!r}: the sweep's own columns have this name; call it something else")
         if parameter not in known and not any_name:
             raise ValueError(f"grid has {parameter!r}: {name} must have it, and has {', '.join(known) or 'none'}")
-    for parameter in known.values():
-        single = parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-        if single and parameter.default is parameter.empty and parameter.name not in {*grid, "embeddings"}:
+    for own in known.values():
+        single = own.kind not in (own.VAR_POSITIONAL, own.VAR_KEYWORD)
+        if single and own.default is own.empty and own.name not in {*grid, "embeddings"}:
             raise ValueError(
-                f"chunkers has {name!r}, which needs {parameter.name!r}: put values for it into the grid, or set it "
+                f"chunkers has {name!r}, which needs {own.name!r}: put values for it into the grid, or set it "
                 "with functools.partial"
             )
 
@@ -264,7 +264,7 @@ def _measured(
     same["version"] = _code()
     names = [f"{run.name}, {model_name(model)}" for run in runs]
     made = [same | {"chunker": digest(run.made), "strategy": digest(run.searched)} for run in runs]
-    rows = [kept.get(name, made_with) for name, made_with in zip(names, made, strict=True)]
+    rows: list[Any] = [kept.get(name, made_with) for name, made_with in zip(names, made, strict=True)]
     todo = [place for place, row in enumerate(rows) if row is None]
     if changed := set().union(*(kept.changed(names[place], made[place]) for place in todo)):
         warnings.warn(f"rows are measured anew: those in the file had other {', '.join(sorted(changed))}", stacklevel=3)

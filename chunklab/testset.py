@@ -22,14 +22,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel
 
-from chunklab.chunk import Span, check_size, is_blank
+from chunklab.chunk import Span, check_size, is_blank, is_number
 from chunklab.chunkers.asking import Asker, Plan, check_llm, unfinished
 from chunklab.chunkers.llm import shown_sentences
 from chunklab.chunkers.questions import Line, Numbers, Reply, Unusable, as_json, numbered, question
 from chunklab.chunkers.sentence import pack
 from chunklab.corpus import GoldSpan, Question
 from chunklab.judging import NoAnswer, lasting
-from chunklab.queries import is_number
 from chunklab.question_checks import alike, why_not
 from chunklab.question_file import read_questions, write_questions, write_whole
 
@@ -200,7 +199,7 @@ class _Work:
         wanted = None if questions is None else check_size("questions", questions)
         if path is not None and (not isinstance(path, (str, Path)) or Path(path).is_dir()):
             raise ValueError(f"path={path!r:.80}: must name a file")
-        self._path = None if path is None else Path(path)
+        self._path: Any = None if path is None else Path(path)
         places = [place for name, text in self._documents.items() for place in places_of(name, text, size)]
         if not places:
             raise ValueError("text is blank: there is nothing to ask about")
@@ -211,7 +210,7 @@ class _Work:
         self._parts = spread(places, wanted or len(places))
         self._order = {place.id: number for number, place in enumerate(places)}
         exists = self._path is not None and self._path.exists()
-        self._there = read_questions(self._path, self._documents) if exists else []
+        self._there = read_questions(self._path, self._documents) if exists else []  # type: ignore[arg-type]
         self._memory = _remembered(self._path, fresh=not exists)
 
     @contextmanager
@@ -248,11 +247,13 @@ class _Work:
                 answers = (yield [_asked(place) for place in batch]) if batch and not late else []
                 for place, answer in zip(batch, answers, strict=False):
                     made, reason = _judged(place, answer, known, self._documents[place.document])
-                    if reason:
+                    if reason or made is None:
                         said = (answer.question, answer.answer) if isinstance(answer, Made) else ("", "")
                         dropped[place.id] = [*said, reason]
                     else:
-                        known.append(made), found.append(made), done.add(place.id)
+                        known.append(made)
+                        found.append(made)
+                        done.add(place.id)
             open_parts = [part for part in open_parts if len(part) > turn and part[turn].id not in done]
         return sorted(found, key=lambda q: self._order[q.id])
 

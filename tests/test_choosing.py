@@ -101,6 +101,7 @@ def test_without_questions_there_is_no_interval():
         ([1, 1, 1, 1], KNOBS, "same mean"),
         ([[0, 1], [1, 0], [0, 1], [1, 0]], KNOBS, "same mean"),
         ([1, 2, 3, 4], {}, "knobs is empty"),
+        ([1, 2, 3, 4], ["size"], r"knobs=\['size'\]: must name the values"),
         ([1, 2, 3], KNOBS, "'size' with 4 values: must have one a run, 3"),
         ([1, 2, 3, 4], KNOBS | {"k": [5, 5, 5, 5]}, "'k', which is 5 in all runs"),
         ([1, 2, 3, 4], {"size": [1, 1, 2, 2], "search": [1, 1, 2, 2]}, "of 4 combinations 2 are"),

@@ -150,7 +150,8 @@ def _plan(text: str) -> Plan:
         check = partial(titles_of, shown=len(shown))
         asked.append(question(PROMPT, numbered(shown), Headings, check))
     answers = yield asked
-    titles, failed = {}, []
+    titles: dict[int, str] = {}
+    failed = []
     for (first, last), answer in zip(windows, answers, strict=True):
         if isinstance(answer, Unusable):
             failed.append((paragraphs[first][0], paragraphs[last][1], str(answer)))

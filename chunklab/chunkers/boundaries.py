@@ -150,14 +150,14 @@ def sentence_spans(text: str) -> list[Span]:
     >>> [text[start:end] for start, end in sentence_spans(text)]
     ['Dr. Lind paid $3.50. ', '"Really?" I asked.']
     """
-    start, size = WHITE.match(check_text(text)).end(), len(text)
+    start, size = WHITE.match(check_text(text)).end(), len(text)  # type: ignore[union-attr]
     edges, line, last, closed = [0], start, size, False
     for match in _CANDIDATE.finditer(text, start):
         place, after = match.span()
         if after == size:
             last, closed = place, text[place] not in _ENDS
             break
-        if match.lastindex < 3:
+        if match.lastindex < 3:  # type: ignore[operator]
             ends = stopped = match.lastindex == 1 or _begins_lower(text, start)
         elif text[place] in _ENDS:
             ends, stopped = _divides(text, line, place, after), False
@@ -227,14 +227,15 @@ def _longest_line(text: str, start: int, end: int) -> int:
 
 def _is_note(text: str, first: int, left: int, right: int, longest: int) -> bool:
     """Whether a line without a stop is a sentence: it is short, or the next word would have fitted in it."""
-    head = _OPENERS.match(text, right).end()
-    return left - first < 50 or left - first + 1 + _WORD.match(text, head).end() - head <= longest
+    head = _OPENERS.match(text, right).end()  # type: ignore[union-attr]
+    word = _WORD.match(text, head).group()  # type: ignore[union-attr]
+    return left - first < 50 or left - first + 1 + len(word) <= longest
 
 
 def _is_heading(text: str, first: int, left: int, right: int, longest: int) -> bool:
     """Whether a line at the head of prose is a heading, or the like, and not wrapped."""
-    head = _OPENERS.match(text, right).end()
-    words, word = text[first:left].split(), _WORD.match(text, head).group()
+    head = _OPENERS.match(text, right).end()  # type: ignore[union-attr]
+    words, word = text[first:left].split(), _WORD.match(text, head).group()  # type: ignore[union-attr]
     if word[:1].islower() or words[-1].lower() in _OPEN_WORDS or words[-1][-1] in ",;-–—(&/":
         return False
     filled, starts = (left - first + 1 + len(word)) / longest, word in _STARTERS and word != "I"
@@ -252,7 +253,7 @@ def _ends_sentence(text: str, start: int, place: int, tail: int, after: int) -> 
         return False
     if tail == after:
         return _ends_unspaced(text, start, place, marks, after)
-    head = after if text[after].isalnum() else _OPENERS.match(text, after).end()
+    head = after if text[after].isalnum() else _OPENERS.match(text, after).end()  # type: ignore[union-attr]
     first = text[head : head + 1]
     if first == "." or first in ",;:)]}&=|+%/!?" or text[place - 1] in "([":
         return text[head : head + 2] == ".."
@@ -270,7 +271,7 @@ def _ends_sentence(text: str, start: int, place: int, tail: int, after: int) -> 
     if (asks or omits) and quoted and _NAME_SAID.match(text, head):
         return False
     if omits and not asks:
-        word = _WORD.match(text, head).group()
+        word = _WORD.match(text, head).group()  # type: ignore[union-attr]
         return word in _STARTERS if text[place - 1].isspace() else not text.endswith(word, start, place)
     return True
 
@@ -290,7 +291,8 @@ def _full_stop_ends(text: str, start: int, place: int, head: int) -> bool:
     lower = _is_lower(text, head)
     if place - 7 >= start and text[place - 7 : place].isalpha() and not text[head].isdigit():
         return not lower or _begins_lower(text, start)
-    word, number = _WORD.match(text, head).group(), text[head].isdigit() or text[head] in "$€£#§"
+    word = _WORD.match(text, head).group()  # type: ignore[union-attr]
+    number = text[head].isdigit() or text[head] in "$€£#§"
     if text[place - 1].isspace():
         return word in _STARTERS if text[place - 2] == "." else not lower
     token = text[max(start, place - 24) : place].split()[-1]
@@ -308,7 +310,7 @@ def _full_stop_ends(text: str, start: int, place: int, head: int) -> bool:
     if len(token) == 1 and token.isalpha() and token < "\u2e80":
         before = text[max(start, place - 24) : place].split()[-2:-1]
         starts = word in _STARTERS and text[head + len(word) : head + len(word) + 1] != "."
-        return not number and (starts or (before and before[0].lower() in _LABELS))
+        return not number and (starts or any(one.lower() in _LABELS for one in before))
     forms = {token, plain, token.capitalize() if token.isupper() else token}
     if forms & _NEVER_LAST or (plain == token and _DOTTED.match(token)):
         return False

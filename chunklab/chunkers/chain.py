@@ -62,7 +62,7 @@ def children(text: str, parent: Chunk, splitter: Chunker) -> list[Chunk]:
         if "spans" in metadata:
             metadata["spans"] = [(parent.start + start, parent.start + end) for start, end in metadata["spans"]]
         start, end = parent.start + child.start, parent.start + child.end
-        family = {"document": parent.document, "id": f"{parent.id}_{place}", "parent_id": parent.id}
+        family: dict[str, Any] = {"document": parent.document, "id": f"{parent.id}_{place}", "parent_id": parent.id}
         found.append(replace(child, start=start, end=end, metadata=metadata, **family))
     return found
 

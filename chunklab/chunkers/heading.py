@@ -142,6 +142,7 @@ def packed(read: Outline, sizes: Sizes, group: Group) -> list[Part]:
 def filled(read: Outline, sizes: Sizes, ahead: list[Unit]) -> Part:
     """The next chunk: the units that fit, taken off the end of the list `ahead`, where the next one is the last."""
     added, counted = opening(read, sizes, ahead[-1])
+    taken: list[Unit]
     start, taken = ahead[-1].start, []
     while ahead:
         unit = ahead[-1]

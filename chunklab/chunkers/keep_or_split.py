@@ -12,12 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chunklab.chunk import Span, check_size, check_text
+from chunklab.chunk import Span, check_size, check_text, is_number
 from chunklab.chunkers.asking import AskingChunker, LLMError, Piece, Plan
 from chunklab.chunkers.llm import shown_sentences, with_reasons
 from chunklab.chunkers.questions import Question, Reply, Unusable, as_json
@@ -140,7 +139,7 @@ class KeepOrSplitChunker(AskingChunker):
     def __init__(
         self, llm: BaseChatModel, threshold: float = 0.0, max_chunk_size: int = 2000, length_function: Length = len
     ) -> None:
-        if isinstance(threshold, bool) or not isinstance(threshold, Real) or not -1 <= threshold <= 1:
+        if not is_number(threshold) or not -1 <= threshold <= 1:
             raise ValueError(f"threshold={threshold!r}: must be a number from -1 to 1")
         super().__init__(llm, check_size("max_chunk_size", max_chunk_size), length_function)
         self._threshold = float(threshold)

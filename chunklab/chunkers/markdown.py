@@ -9,7 +9,7 @@ its time grows linearly on hostile text too.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from pyromark import Options, events_with_range
@@ -109,6 +109,7 @@ def parse(text: str) -> list[Block]:
     titles: dict[int, list[str]] = {}
     around: list[int] = []  # where the containers end that the next block may be inside of
     title_end = 0
+    event: Any  # of some twenty types
     for event, place in events_with_range(source, options=Options.ENABLE_TABLES):
         if "Start" in event:
             tag = event["Start"]

@@ -102,7 +102,8 @@ def _texts(text: str, size: int, join: str | None) -> list[str]:
     Block by block: a block stays in the processor's cache, and a paragraph with other line ends or with a blank that
     carries a mark slows down its own block alone.
     """
-    texts, start, stop = [], _WHITE.match(text).end(), _end(text)
+    texts: list[str] = []
+    start, stop = _WHITE.match(text).end(), _end(text)  # type: ignore[union-attr]
     start = last_boundary(text, max(0, start - 1), start)  # a blank that carries a mark stays
     stop += last_boundary(text, max(0, stop - 1), stop) < stop
     usual = block = max(_BLOCK, 4 * size)
@@ -166,7 +167,10 @@ def _slices(text: str, size: int) -> tuple[list[str], int] | None:
 
 def _joins(text: str, size: int, join: str) -> tuple[list[str], int] | None:
     """What `_slices` gives, with a `join`."""
-    chunks, group, last, room, between = [], [], [], size, len(join)
+    chunks: list[str] = []
+    group: list[str] = []
+    last: list[str] = []
+    room, between = size, len(join)
     pieces = [*filter(None, map(str.strip, re.split(BLANK_LINE, text)))]
     for piece in [*pieces, ""]:
         room -= len(piece)

@@ -191,8 +191,8 @@ class PropositionChunker(AskingChunker):
             seen.append("\n".join([before, *shown]))
         answers = yield asked
         pieces: list[Piece] = []
-        for (first, last), answer, shown in zip(windows, answers, seen, strict=True):
-            pieces += stated(text, sentences[first : last + 1], answer, shown)
+        for (first, last), answer, read in zip(windows, answers, seen, strict=True):
+            pieces += stated(text, sentences[first : last + 1], answer, read)
         return sorted(pieces, key=lambda piece: (piece.start, piece.end))
 
 

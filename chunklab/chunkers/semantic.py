@@ -13,13 +13,12 @@ import operator
 import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from chunklab.chunk import Chunker, Span, check_choice, check_size
+from chunklab.chunk import Chunker, Span, check_choice, check_size, is_number
 from chunklab.chunkers.boundaries import sentence_spans
 from chunklab.chunkers.distances import (
     NOISE,
@@ -329,7 +328,7 @@ def _check_amount(kind: Any, amount: Any) -> float:
     if amount is None:
         return AMOUNTS[kind]
     most = 100 if kind in PERCENTILES else sys.float_info.max
-    if isinstance(amount, bool) or not isinstance(amount, Real) or not 0 <= amount <= most:
+    if not is_number(amount) or not 0 <= amount <= most:
         rule = "from 0 to 100" if most == 100 else "of 0 or more"
         raise ValueError(f"breakpoint_threshold_amount={amount!r}: must be None or a number {rule} for {kind!r}")
     return float(amount)

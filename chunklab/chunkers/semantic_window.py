@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import heapq
 import sys
-from numbers import Real
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from chunklab.chunk import Chunker, Span, check_size
+from chunklab.chunk import Chunker, Span, check_size, is_number
 from chunklab.chunkers.boundaries import sentence_spans
 from chunklab.chunkers.distances import NOISE, Distance, check_distance, embed_in_blocks, readable, row_distances, units
 from chunklab.chunkers.sentence import fitting_pieces, last_that_fits
@@ -108,7 +107,7 @@ class SemanticWindowChunker(Chunker):
     ) -> None:
         check_model(embeddings)
         self._size = check_size("size", size)
-        if isinstance(threshold, bool) or not isinstance(threshold, Real) or not 0 <= threshold <= 1:
+        if not is_number(threshold) or not 0 <= threshold <= 1:
             raise ValueError(f"threshold={threshold!r}: must be a number from 0 to 1")
         check_distance(distance)
         super().__init__(sys.maxsize)

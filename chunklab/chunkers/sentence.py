@@ -172,7 +172,7 @@ def delimited_spans(text: str, delimiter: str, skip_back: Sequence[str], skip_fo
         rf"(?<!\w){_any_of(skip_back)}{mark}|{mark}(?={_any_of(skip_forward)}(?!\w))|(?<=\d){mark}(?=\d)"
         rf"|((?:{mark})++){CLOSERS}{WHITE.pattern}"
     )
-    first, edges = WHITE.match(text).end(), [0]
+    first, edges = WHITE.match(text).end(), [0]  # type: ignore[union-attr]
     for match in candidate.finditer(text, first):
         if match[1] and match.end() < len(text):
             edges.append(last_boundary(text, edges[-1], match.end()))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from itertools import zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chunklab.chunk import BOM, last_boundary, trim
 
@@ -97,7 +97,7 @@ class Part(NamedTuple):
     start: int
     end: int
     how: str
-    core: Node | int | None = None
+    core: Any = None
     context: tuple[str, ...] = ()
     inner: tuple[str, ...] = ()
     opens: str = ""
@@ -135,7 +135,7 @@ class Source:
 
     def next_start(self, place: int) -> int:
         """Where the next part starts, if nothing but white space follows; else the place."""
-        return self._from_line_start(_WHITE.match(self.text, place).end(), place)
+        return self._from_line_start(_WHITE.match(self.text, place).end(), place)  # type: ignore[union-attr]
 
     def _by_tree(self, part: Part) -> list[Part]:
         """The statements of the blocks in a statement, and what is before, between and after them."""
@@ -181,7 +181,7 @@ class Source:
         gap = self.text[start:end]
         if not gap.strip():
             return []
-        closing = _CLOSING.match(gap).end() if end < part.end else len(gap)
+        closing = _CLOSING.match(gap).end() if end < part.end else len(gap)  # type: ignore[union-attr]
         if closing < len(gap):
             closing = max(map(gap[:closing].rfind, _LINE_ENDS)) + 1 or closing
         parts = []

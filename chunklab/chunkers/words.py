@@ -49,7 +49,7 @@ class Words:
         begun = np.concatenate((np.zeros(1, np.int32), np.cumsum(begins, dtype=np.int32)))
         inside = np.append(~begins & (kinds == _LETTER), False)
         # Of each place, how many words begin before it, and whether it is inside one. A memoryview is quickest to ask.
-        self._before, self._inside = memoryview(begun), memoryview(inside)
+        self._before, self._inside = memoryview(begun), memoryview(inside)  # type: ignore[arg-type]
 
     def between(self, start: int, end: int) -> int:
         """How many words text[start:end] has: count_words(text[start:end])."""

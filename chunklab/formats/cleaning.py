@@ -155,7 +155,7 @@ def _keys(line: str, page: int) -> set[tuple[str, int | None]]:
     line = " ".join(line.split()).casefold()
     # Of lines without letters only a date is told from what a table repeats.
     speaks = any(sign.isalpha() or sign == "©" for sign in line) or sum(map(str.isdigit, line)) >= 6
-    keys = {(line, None)} if speaks else set()
+    keys: set[tuple[str, int | None]] = {(line, None)} if speaks else set()
     for numerals, value in ((_NUMBER, lambda found: int(found.group())), (_ROMAN, _value)):
         for found in islice(numerals.finditer(line), 4):
             keys.add((f"{line[: found.start()]}#{line[found.end() :]}", value(found) - page))

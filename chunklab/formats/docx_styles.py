@@ -7,7 +7,7 @@ anew whenever it shows the file. It serves `docx.py` beside it, and costs a look
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -46,7 +46,7 @@ class Styles:
         return _own(properties, self.known[name])
 
     def named(self, name: str | None) -> Style:
-        chain = []
+        chain: list[Any] = []
         while name in self.elements and len(chain) < _LONGEST_CHAIN:
             chain.append(self.elements[name])
             name = value(chain[-1].find(W + "basedOn"))

@@ -23,7 +23,7 @@ from chunklab.formats.text import other_kind
 MAX_PAGES = 5_000
 MAX_SECONDS = 120.0
 # pypdf's own bounds, in bytes, made tighter: a page of text takes some thousands.
-_BOUNDS = {
+_BOUNDS: dict[str, Any] = {
     "array_based_stream_maximum_output_length": 20_000_000,
     "zlib_maximum_output_length": 20_000_000,
     "lzw_maximum_output_length": 20_000_000,

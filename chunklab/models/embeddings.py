@@ -171,7 +171,7 @@ class MiniLM(_Model):
 
     def _ids(self, ids: list[int]) -> list[int]:
         first, last = (wordpiece().token_to_id(mark) for mark in ("[CLS]", "[SEP]"))
-        return [first, *ids[: self.max_tokens - 2], last]
+        return [first, *ids[: self.max_tokens - 2], last]  # type: ignore[list-item]
 
 
 class Static(_Model):
@@ -235,8 +235,8 @@ class OpenAI(_Model):
         from langchain_openai import OpenAIEmbeddings
 
         # As texts, not as token numbers: other servers than OpenAI's take nothing else.
-        options: dict[str, Any] = {"check_embedding_ctx_length": False, "chunk_size": self.block}
-        self._client = OpenAIEmbeddings(model=model, api_key=key, max_retries=max_retries, **options)
+        options: dict[str, Any] = {"check_embedding_ctx_length": False, "chunk_size": self.block, "api_key": key}
+        self._client = OpenAIEmbeddings(model=model, max_retries=max_retries, **options)
         self.name = f"openai/{model}"
         self.key = f"{address or 'openai'} {model}"
         self.busy = (openai.APIConnectionError,)

@@ -51,24 +51,26 @@ def chat(
     from langchain_core.caches import InMemoryCache
     from langchain_openai import ChatOpenAI
 
+    key, address = _setting("OPENAI_API_KEY"), _setting("OPENAI_BASE_URL") or _setting("OPENAI_API_BASE")
     settings: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens, "seed": SEED}
     settings |= {"timeout": timeout, "max_retries": 1, "cache": None if temperature else InMemoryCache()}
-    key, address = _setting("OPENAI_API_KEY"), _setting("OPENAI_BASE_URL") or _setting("OPENAI_API_BASE")
+    settings["api_key"] = key or "none"
     if key or address:
         name = model or _setting("OPENAI_MODEL") or "gpt-4o-mini"
         # OpenAI's client would take a blank variable for an address, so that it is never left to look for itself.
-        return ChatOpenAI(model=name, api_key=key or "none", base_url=address or OPENAI, **settings)
+        return ChatOpenAI(model=name, base_url=address or OPENAI, **settings)
     import httpx
 
     if order := os.environ.get("CHUNKLAB_RECORD"):
         replay: Replay = _recorder(order)
     else:
         replay = Replay(_recordings(), _live if os.environ.get("CHUNKLAB_LIVE", "1") != "0" else None)
-    clients = {"http_client": httpx.Client(transport=replay), "http_async_client": httpx.AsyncClient(transport=replay)}
+    settings["http_client"] = httpx.Client(transport=replay)
+    settings["http_async_client"] = httpx.AsyncClient(transport=replay)
     # Nothing is sent anywhere: the transport answers, whatever the address, and what it refuses it refuses again. It
     # answers in one piece, and knows no proxy.
     settings |= {"max_retries": 0, "disable_streaming": True, "openai_proxy": None}
-    return ChatOpenAI(model=model or "local", api_key="none", base_url="http://model/v1", **clients, **settings)
+    return ChatOpenAI(model=model or "local", base_url="http://model/v1", **settings)
 
 
 def written_by(reply: BaseMessage) -> str:

@@ -165,7 +165,7 @@ class Replay(httpx.BaseTransport, httpx.AsyncBaseTransport):
             model; asked only when it is needed. None: what is not recorded is an error.
     """
 
-    def __init__(self, recordings: Recordings, live: Callable[[], tuple[str, str]] | None) -> None:
+    def __init__(self, recordings: Recordings | Recorder, live: Callable[[], tuple[str, str]] | None) -> None:
         self._recordings, self._live = recordings, live
         self._client: httpx.Client | None = None
 

@@ -162,7 +162,7 @@ def well_formed(text: str) -> str:
     return text if text.isascii() else _LONE_SURROGATE.sub("\ufffd", text)
 
 
-def pieces(text: str, cut: re.Pattern, size: int) -> Iterator[str]:
+def pieces(text: str, cut: re.Pattern[str] | regex.Pattern[str], size: int) -> Iterator[str]:
     """The text in pieces of about `size` characters, cut where the pattern matches."""
     start = 0
     while len(text) - start > size:

@@ -195,7 +195,7 @@ def once(load: Callable[..., T]) -> Callable[..., T]:
         with lock:
             return kept(*arguments)
 
-    get.cache_clear = kept.cache_clear
+    get.cache_clear = kept.cache_clear  # type: ignore[attr-defined]
     return get
 
 
