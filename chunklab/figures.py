@@ -86,6 +86,7 @@ def plot_sizes(methods: Mapping[str, Iterable], limit: int | None = None) -> Les
             axes.spines["left"].set_visible(False)
             if limit:
                 axes.axvline(limit + 0.5, color=VERMILLION, linestyle="--", linewidth=1.5)
+        rows[-1].xaxis.set_major_formatter("{x:,.0f}")
         rows[-1].set_xlabel("characters in a chunk" + (f" (dashed: the limit, {limit:,})" if limit else ""))
     return figure
 
@@ -127,6 +128,7 @@ def plot_windows(spans: Iterable, length: int) -> LessonFigure:
         axes.set(ylim=(len(windows) - 0.4, -0.6 if not gaps else -1.4), xlim=(0, 1.02 * max(length, *sum(windows, ()))))
         axes.set_yticks(range(len(windows)))
         axes.set_ylabel("window")
+        axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.set_xlabel("character of the text (dark: also in another window)")
     return figure
 

@@ -6,6 +6,7 @@ says in `alt` what it shows. Cost: matplotlib is loaded on first use.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import cycle
 from math import isnan, log
 from typing import TYPE_CHECKING, Any
@@ -79,7 +80,7 @@ def plot_sweep(frame: DataFrame, x: str, metric: str, by: str | None = None) -> 
     if len(groups) > 6:
         raise ValueError(f"by={by!r}: {len(groups)} lines cannot be told apart: six at most")
     said = []
-    with new_figure(3.6) as figure:
+    with new_figure(3.8 if by else 3.6) as figure:
         axes = figure.subplots()
         looks = zip((BLUE, VERMILLION, GREEN, ORANGE, PURPLE, "black"), "os^Dv*", cycle(("-", "--")))
         for (name, rows), (colour, marker, line) in zip(groups.items(), looks, strict=False):
@@ -98,7 +99,9 @@ def plot_sweep(frame: DataFrame, x: str, metric: str, by: str | None = None) -> 
         axes.set_xticks(ticks, [f"{value:,}" for value in ticks])
         axes.grid()
         if by:
-            axes.legend()
+            # Above the lines, where it hides none of them; as many names in a row as have room.
+            columns = max(1, 69 // (max(map(len, groups)) + 10))
+            axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2)
     figure.alt = f"{metric} over {x}: {'; '.join(said)}."
     return figure
 
@@ -139,11 +142,10 @@ def plot_heatmap(frame: DataFrame, x: str, y: str, metric: str) -> LessonFigure:
     with new_figure(1.4 + 0.6 * len(down), " ".join([f"{metric} by {y} and {x}.", *said])) as figure:
         axes = figure.subplots()
         image = axes.imshow([[value for value, _, _ in row] for row in rows], cmap="Blues", aspect="auto")
-        low, high = image.get_clim()
         for place, row in enumerate(rows):
             for at, (value, *ends) in enumerate(row):
                 if not isnan(value):
-                    dark = high > low and (value - low) / (high - low) > 0.55
+                    dark = _luminance(image.to_rgba([value])[0]) < 0.18  # where white and black stand out alike
                     text = f"{value:.3g}" + (f"\n{ends[0]:.3g} to {ends[1]:.3g}" if intervals else "")
                     look: dict[str, Any] = {
                         "color": "white" if dark else "black",
@@ -164,6 +166,12 @@ def plot_heatmap(frame: DataFrame, x: str, y: str, metric: str) -> LessonFigure:
 def _line_name(by: str, value: Any) -> str:
     """What a line is called: a name says enough alone, a number needs to be told of what."""
     return (value if isinstance(value, str) else f"{by} {value}").replace("_", " ")
+
+
+def _luminance(colour: Iterable[float]) -> float:
+    """How light a colour is, from 0 to 1, as the guidelines for accessible pages measure it."""
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour]
+    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=False))
 
 
 def _apart(values: list[float], by_ratio: bool) -> list[float]:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 
+import numpy as np
 import pandas as pd
 import pytest
 import regex
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from chunklab.chunk import Chunk, Chunker
 from chunklab.retrieval import Hit
+from chunklab.score_figures import plot_heatmap
 from chunklab.view import (
     compare_chunks,
     plot_distances,
@@ -179,7 +181,9 @@ def test_what_a_question_found_is_lit_and_tagged_and_what_kept_a_method_is_said(
     assert "chunk 2: 20–40, 20 characters, hit 1" in page.stretches[3][1]
     lit = [attrs["style"].count(".62)") for tag, attrs in page.elements if tag == "span"]
     assert lit == [0, 1, 1, 1]
-    assert view.plain.startswith("a: 3 chunks of 12 to 20 characters, mean 15 · 4 characters repeated · 3 cuts inside a word · 2 hits")
+    assert view.plain.startswith(
+        "a: 3 chunks of 12 to 20 characters, mean 15 · 4 characters repeated · 3 cuts inside a word · 2 hits"
+    )
     assert view.plain.endswith("(hit 1)\nb: nothing was cut: size=0: <must> be more")
 
 
@@ -393,6 +397,29 @@ def test_a_line_of_a_sweep_is_named_by_a_text_alone_and_a_number_with_its_column
     assert figure.alt == "recall over size: fixed: 3 at 1, 4 at 2; keep or split: 5 at 1."
     assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == ["fixed", "keep or split"]
     assert "chunk overlap 5: " in plot_sweep(SWEEP, "chunk_size", "recall", by="chunk_overlap").alt
+
+
+@pytest.mark.parametrize("names", [["a", "b"], [f"semantic, {n} limit" for n in range(6)], ["n" * 40, "o" * 40]])
+def test_the_names_of_lines_stand_above_them_and_within_the_picture(names):
+    frame = pd.DataFrame([{"size": size, "recall": 50, "method": name} for name in names for size in (1, 2)])
+    figure = plot_sweep(frame, "size", "recall", by="method")
+    legend, axes = figure.axes[0].get_legend().get_window_extent(), figure.axes[0].get_window_extent()
+    assert axes.y1 <= legend.y0 < legend.y1 <= figure.bbox.y1 and legend.x1 <= figure.bbox.x1
+
+
+def test_each_number_of_a_heatmap_stands_out_from_its_cell():
+    frame = pd.DataFrame({"x": range(8), "y": "one", "recall": range(8)})
+    axes = plot_heatmap(frame, "x", "y", "recall").axes[0]
+    inks = [{"black": 0, "white": 1}[text.get_color()] for text in axes.texts]
+    rgb = axes.images[0].to_rgba(range(8))[:, :3]
+    papers = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ (0.2126, 0.7152, 0.0722)
+    contrasts = [(max(pair) + 0.05) / (min(pair) + 0.05) for pair in zip(inks, papers, strict=True)]
+    assert min(contrasts) >= 4.5 and set(inks) == {0, 1}
+
+
+def test_sizes_have_their_thousands_marked():
+    axes = plot_sizes({"fixed": [(0, 4000)]}).axes[0]
+    assert "2,000" in [label.get_text() for label in axes.get_xticklabels()]
 
 
 @pytest.mark.parametrize("name", FIGURES)
