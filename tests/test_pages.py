@@ -8,6 +8,7 @@ import nbformat
 import pages
 import pytest
 import yaml
+from browser import browser, heard, serving
 from bs4 import BeautifulSoup
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -127,6 +128,29 @@ def test_no_prose_needs_mathematics_which_a_page_without_scripts_does_not_set():
     for source in build.lessons(ROOT / "notebooks"):
         prose = "\n\n".join(cell.source for cell in build.read(source) if cell.cell_type == "markdown")
         assert not re.search(r"(?<!\\)\$[^$\n]+\$|\$\$|\\\(", re.sub(r"```.*?```|`[^`\n]*`", "", prose, flags=re.S))
+
+
+# In a browser.
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_telephone_pages_scroll_one_way_and_speak_to_nobody(scheme, site, tmp_path):
+    server = ["-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", str(site)]
+    with serving(server, tmp_path, r"http://127\.0\.0\.1:\d+/") as host, browser() as chromium:
+        page = chromium.new_page(viewport={"width": 390, "height": 844}, color_scheme=scheme)
+        found = heard(page)
+        for path in (
+            "index.html",
+            "README.html",
+            "notebooks/04_semantic.html",
+            "notebooks/07_chains_and_retrieval.html",
+        ):
+            page.goto(host + path)
+            assert page.evaluate("document.documentElement.scrollWidth") == 390, path
+            assert page.evaluate("[...document.images].every(image => image.naturalWidth > 0)"), path
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert background == {"light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)"}[scheme]
+    assert found == []
 
 
 # Small sites.
