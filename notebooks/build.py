@@ -62,7 +62,7 @@ ENVIRONMENT = {
 }
 KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_API_BASE", "LANGSMITH_API_KEY")
 # A speaker's note opens with what it is for, and how long that takes: "**Predict · 5 min**".
-NOTE = re.compile(r"^\*\*(.+?) · (\d+) min\*\*", re.MULTILINE)
+NOTE = re.compile(r"\*\*(.+?) · (\d+) min\*\*")
 PRIVATE = {
     "an absolute path": re.compile(
         r"(?<![\w.])/(?:home|root|tmp|work|Users|farm|opt|private|var/folders)/[\w.-]+|\b[A-Z]:\\{1,2}Users\b"
@@ -247,10 +247,12 @@ def rescue(code: str, tags: list[str]) -> str:
 
 
 def note(text: str, before: int) -> str:
-    """A speaker's note as it is shown: set apart, with the time at which it begins."""
+    """A speaker's note as it is shown: minutes, and when they begin; the words folded, as the class sees the screen."""
     name, minutes = NOTE.match(text).groups()
-    head = f"**Speaker · {name} · {minutes} min** (from {before // 60}:{before % 60:02})"
-    return "\n".join(f"> {line}".rstrip() for line in NOTE.sub(head, text, count=1).splitlines())
+    head = f"Speaker · {name} · {minutes} min, from {before // 60}:{before % 60:02}"
+    words = NOTE.sub("", text, count=1).strip()
+    shown = f"<details><summary><b>{head}</b></summary>\n\n{words}\n\n</details>"
+    return "\n".join(f"> {line}".rstrip() for line in shown.splitlines())
 
 
 def make(source: Path, edition: str) -> NotebookNode:

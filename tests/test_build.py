@@ -114,8 +114,9 @@ def test_the_live_edition_has_a_folded_rescue_under_each_emptied_cell(course):
 def test_the_live_edition_alone_has_the_speakers_notes_and_when_each_begins(course):
     assert codes(course, "course", "speaker") == codes(course, "solutions", "speaker") == []
     first, second = codes(course, "live", "speaker")
-    assert first == ("> **Speaker · Opening · 15 min** (from 0:00) Say why, from the\n> [data](../../data/README.md).")
-    assert second == "> **Speaker · Break it · 5 min** (from 0:15) Ask who."
+    head = "> <details><summary><b>Speaker · Opening · 15 min, from 0:00</b></summary>\n>\n"
+    assert first == f"{head}> Say why, from the\n> [data](../../data/README.md).\n>\n> </details>"
+    assert "<b>Speaker · Break it · 5 min, from 0:15</b></summary>\n>\n> Ask who.\n" in second
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_only_the_live_edition_has_notes_and_rescue_cells(source):
         assert not any({"speaker", "rescue"} & set(tags_of(cell)) for cell in committed(source, edition).cells)
     live = committed(source, "live")
     assert sum("speaker" in tags_of(cell) for cell in live.cells) == len(notes_of(source))
-    assert prose_of(live).count("> **Speaker · ") == len(notes_of(source))
+    assert prose_of(live).count("> <details><summary><b>Speaker · ") == len(notes_of(source))
 
 
 # The rescue cells.

@@ -45,8 +45,8 @@ from chunklab.exercises import check
 # it; of the manual; of a Python module.
 
 # %% [markdown] tags=["speaker"]
-# **The flaw · 2 min** Three openings. Ask of each what a reader misses: a page header stands in a sentence, a row has
-# lost its header, a docstring has no function. Then ask which of the three a better chunker alone could mend. The first
+# **The flaw · 2 min** Three openings. Ask of each what a reader misses: a page header stands in a sentence, rows have
+# lost their header, a docstring its function. Then ask which of the three a better chunker alone could mend. The first
 # is the parser's.
 
 # %%
@@ -71,8 +71,8 @@ for words, text in shown.items():
 
 # %% [markdown] tags=["speaker"]
 # **Predict · 3 min** They are optimistic about the PDF, and about Word: one of the two is right. The second guess is
-# usually none, since in a manual `#` means a heading, does it not? For the third ask for a number of points aloud, and
-# note it: it will sound small beside the interval.
+# usually none, since in a manual `#` means a heading, does it not? For the third take two numbers of points, for the
+# ten questions and for all 220, and note who gives them different signs.
 
 # %% [markdown]
 # ## Build it
@@ -347,9 +347,10 @@ compare_chunks(manual, methods, around=(place, place + 500), highlight=[(place, 
 # chunk what it lacks of its path.
 
 # %% [markdown] tags=["speaker"]
-# **Measure it · 7 min** The ten questions alone first: +40.0 over paragraphs of 512. Who would switch? Then ask how
-# many questions that is: four. Then all 220: −0.7. Let them put the rule about ten questions into words of their own.
-# End with the path, 9 questions against 2, and an interval that holds 0.
+# **Measure it · 7 min** Each method reads 1,000 tokens. The ten questions first: +40.0 over paragraphs of 512, and the
+# interval leaves out 0. Who would switch? Then ask how many questions that is: four. All 220: −0.7. Were the ten chosen
+# fairly? Before anything was measured, yes, and where structure should help. Let them put the rule into words of their
+# own.
 
 # %%
 # The ten, then all 220, with the same chunkers.

@@ -147,9 +147,9 @@ for name, text, chain in (("survey", corpus["throat_survey.txt"], by_meaning), (
 # the parent is not kept, the loop shortens the id to the next above.)
 
 # %% [markdown] tags=["speaker"]
-# **Big explains · 7 min** Type `parent_of` as far as its key, then ask what two files with a chunk `0_1` do to an index
-# that knows ids alone: a hit is lost. For `climb` ask how to keep the order and drop doubles; a dictionary does.
-# Then read the three hits. None is the answer, and the parent of the first holds it.
+# **Big explains · 7 min** Type `parent_of` as far as its key, then ask what two files that both have a chunk `0_1` do
+# to an index that knows ids alone: one stands in for the other. For `climb` ask how to keep the order and drop doubles;
+# a dictionary does. Then read the three hits. None is the answer, and the parent of the first holds it.
 
 # %% tags=["same-as:chunklab.strategies.parent_of"]
 def parent_of(chunk, known):
