@@ -1,6 +1,7 @@
 """Chunking for retrieval-augmented generation: every method of the course, tested and ready to copy."""
 
 from importlib import import_module
+from typing import Any
 
 _WHERE = {
     "choosing": ["halves", "variance_explained"],
@@ -52,7 +53,7 @@ _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names
 __all__ = sorted(_MODULE_OF)
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     """Load a public name on first use, so that importing the package stays quick."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'chunklab' has no attribute {name!r}; it has {', '.join(__all__)}")

@@ -75,6 +75,7 @@ def progress_file() -> Path | None:
 
 def passed() -> dict[str, datetime]:
     """The checks that have passed, each with the time of the first pass; a line that is damaged is passed over."""
+    found: dict[str, datetime]
     path, found = progress_file(), {}
     text = path.read_text(encoding="utf-8", errors="replace") if path and path.exists() else ""
     for line in text.splitlines():

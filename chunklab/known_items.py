@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from chunklab.chunk import check_size
-from chunklab.chunkers.sentence import sentence_spans
+from chunklab.chunkers.boundaries import sentence_spans
 from chunklab.corpus import GoldSpan, Question
 from chunklab.hybrid import stemmed, words_of
 from chunklab.testset import spread

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from functools import cache
 from typing import Any
 
@@ -49,7 +49,7 @@ def metric_of(name: str, embeddings: Embeddings | None = None) -> Any:
     """
     judge = _Judge()
     similarity: Any = _Similarity()
-    made = {
+    made: dict[str, Callable[[], Any]] = {
         "faithfulness": lambda: ragas.Faithfulness(judge),
         # RAGAS's default of 3 would ask the very same question three times, and at temperature 0 be told the same.
         "answer_relevancy": lambda: ragas.AnswerRelevancy(judge, _Embedder(embeddings), strictness=1),

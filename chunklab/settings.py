@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from chunklab.chunk import Chunker
@@ -60,7 +60,7 @@ def chunker_from_env(environ: Mapping[str, Any] = os.environ, embeddings: Any = 
         raise ValueError(f"environ={environ!r:.80}: must map names to values, as os.environ does")
     if environ is os.environ:
         environ = ChainMap(environ, _env_file())
-    makers = {
+    makers: dict[str, Callable[[], Chunker]] = {
         "RecursiveCharacterTextSplitter": lambda: _recursive(environ),
         "SemanticChunker": lambda: _semantic(environ, embeddings),
         "ParagraphChunker": lambda: _paragraph(environ),

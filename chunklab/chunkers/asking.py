@@ -210,8 +210,8 @@ class Asker:
         if pause is None or pause > LONGEST_PAUSE or attempt >= ATTEMPTS:
             wait = f" The server asks to wait {pause:.0f} seconds." if pause and pause > LONGEST_PAUSE else ""
             raise LLMError(
-                f"the model did not answer: {_reasons(error)}.{wait}{key_advice(error)} {len(self._kept)} replies are kept: "
-                "run the same again, with the same object, and it goes on from there",
+                f"the model did not answer: {_reasons(error)}.{wait}{key_advice(error)} {len(self._kept)} replies are "
+                "kept: run the same again, with the same object, and it goes on from there",
                 len(self._kept),
             ) from error
         return pause

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from chunklab.chunk import BOM, last_boundary, trim
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    from tree_sitter import Language, Node
 
 _DEEPEST = 100  # levels: Python itself allows no more; deeper down, lines have to do
 _LONGEST_LINE = 200  # characters of a context line: it is repeated in each chunk of its block
@@ -361,7 +361,7 @@ def shadow(text: str, language: str) -> bytes:
 
 
 @cache
-def _language(language: str):
-    from tree_sitter import Language
+def _language(language: str) -> Language:
+    import tree_sitter
 
-    return Language(import_module(GRAMMARS[language].package).language())
+    return tree_sitter.Language(import_module(GRAMMARS[language].package).language())
