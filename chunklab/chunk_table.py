@@ -283,7 +283,7 @@ def _described(value: Any, above: list[Any]) -> str:
 def _own_code(value: Any, above: list[Any]) -> str:
     """The code of a function or class of the user's own; "" for one of a library."""
     module = sys.modules.get(value.__module__ or "")
-    file = getattr(module, "__file__", None)
+    file: Any = getattr(module, "__file__", None)
     if value.__module__ != "__main__":
         installed = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
         of_library = file is None or value.__module__.startswith("chunklab.") or file.startswith(tuple(installed))

@@ -176,6 +176,7 @@ def _run(
         path.unlink(missing_ok=True)  # of workers that were killed
     before = parts_in(folder / CHUNKS)
     known: dict[str, set[str]] = {}
+    sha: str | None
     for part in (*before, *parts_in(folder / _UNFINISHED)):
         if part.recipe == recipe:
             for document, sha in part.documents.items():
@@ -341,6 +342,7 @@ def _cut(files: pa.Table, chunker: Chunker, folder: Path) -> pa.Table:
 def _cut_one(file: dict[str, Any], chunker: Chunker, deaths: int) -> tuple[list[Any], pa.Array]:
     """What was done with one file, and its chunks; `deaths` workers have died of it."""
     times, chunks = [time.perf_counter()], chunk_rows([])
+    path: Any
     path, base = (Path(os.fsdecode(file[name])) if file[name] else None for name in ("file", "base"))
     sha, error = None, None
     try:
