@@ -141,7 +141,7 @@ def plot_heatmap(frame: DataFrame, x: str, y: str, metric: str) -> LessonFigure:
     intervals = f"{metric}_low" in frame.columns
     with new_figure(1.4 + 0.6 * len(down), " ".join([f"{metric} by {y} and {x}.", *said])) as figure:
         axes = figure.subplots()
-        image = axes.imshow([[value for value, _, _ in row] for row in rows], cmap="Blues", aspect="auto")
+        image: Any = axes.imshow([[value for value, _, _ in row] for row in rows], cmap="Blues", aspect="auto")
         for place, row in enumerate(rows):
             for at, (value, *ends) in enumerate(row):
                 if not isnan(value):
