@@ -75,16 +75,16 @@ def sliding_spans(text: str, size: int, overlap: int, length: Callable[[str], in
     most = size + 2 * overlap
     if length(text) <= most:
         return fixed_spans(text, most, 0, length)
-    spans, before, start, right = [], 0, int(text.startswith(BOM)), 0
+    spans, previous, start, right = [], 0, int(text.startswith(BOM)), 0
     while right < len(text):
         end = hard_cut(text, start, size, length, most)
         room = max(0, min(overlap, (most - length(text[start:end])) // 2))
-        left = overlap_start(text, before, start, room, length) if start > before else start
+        left = overlap_start(text, previous, start, room, length) if start > previous else start
         right = reach(text, end, room, length)
-        left, right = (left, right) if length(text[left:right]) <= most else (start, end)
+        left, right = (start, end) if length(text[left:right]) > most else (left, right)  # tokens do not add up
         if not is_blank(text[left:right]):
             spans.append((left, right))
-        before, start = start, end
+        previous, start = start, end
     return spans
 
 

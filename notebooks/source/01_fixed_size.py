@@ -4,8 +4,7 @@
 # **Minutes:** 50 · **Before:** lesson 00
 #
 # How would you cut a text of which you know nothing? Count to a thousand, cut, and count again. Windows of one size are
-# the fastest method, and the baseline for every lesson to come. They are simple enough to get wholly right, which is rarer
-# than you would think.
+# the fastest method, and the baseline for every lesson to come. They are simple enough to get wholly right.
 #
 # When you have done this lesson you will be able to
 #
@@ -40,13 +39,13 @@ static, minilm = embeddings("static"), embeddings("minilm")
 # %% [markdown]
 # ## The flaw: half an answer can be worse than none
 #
-# Lesson 00 ended with an answer that a cut had divided. How bad can that be? Somebody in the clock tower asks. Read the end
-# of the best chunk as if it were all you had.
+# Lesson 00 ended with an answer that a cut had divided. How bad can that be? Somebody in the clock tower asks. Take one
+# chunk, `k` = 1, and read how it ends.
 
 # %% [markdown] tags=["speaker"]
 # **The flaw · 3 min** Read the question as somebody in the clock tower would ask it, then the end of the chunk, and
 # stop. Do you leave the brake in? Let them decide, then show how the next chunk begins. The search was right, and the
-# cut made its answer dangerous. No better model mends that.
+# cut made its answer dangerous. A larger `k` may bring the other half, apart from it.
 
 # %%
 # The question, the end of the best chunk, and how the next chunk begins.
@@ -95,9 +94,9 @@ counts |= {"tokens, cl100k": tokens("cl100k"), "tokens, MiniLM": tokens("minilm"
 pd.DataFrame({name: pd.Series(texts).map(count) for name, count in counts.items()})
 
 # %% [markdown]
-# In Chinese the same size is four times the work of English for MiniLM, over five times for cl100k.
-# The family is three people glued by invisible joiners, the flag two letters, the dot below the o a character of its own.
-# A cut inside them leaves rubble.
+# In Chinese the same size is over five times the tokens for cl100k; MiniLM mostly sees `[UNK]`, unknown. The family is
+# three people glued by invisible joiners, the flag two letters, the dot below the o a character of its own. A cut
+# inside them leaves rubble.
 #
 # ### A loop with three faults
 #
@@ -126,8 +125,8 @@ for text, size, overlap in ((title, 12, 6), (title, 12, 14), (family, 6, 0)):
 # is zero: `range` refuses it, a `while` loop runs for ever.) And a man is cut off from his family.
 #
 # Now with care. `hard_cut` gives `start + size`, moved back to the edge of a grapheme; `overlap_start` gives
-# `end - overlap`, moved on to such an edge and always past `start`; `is_blank` knows white space. (`length` is the way to
-# count; a BOM is an invisible mark that opens some files.) The class checks the step, before it reads any text.
+# `end - overlap`, moved on to such an edge and always past `start`; `is_blank` knows white space. (`length` is the way
+# to count; a BOM is an invisible mark that opens some files.) `FixedSizeChunker` checks the step, before any text.
 
 # %% tags=["same-as:chunklab.chunkers.fixed.fixed_spans"]
 # Stop when a window has reached the end of the text.
@@ -150,7 +149,7 @@ except ValueError as error:
 
 # %% [markdown]
 # No useless window, a whole family, and an error that names both numbers. Look at the loop's condition: it asks where the
-# window *ends*. A loop that waits for `start`, and falls back by the overlap even at the end, never arrives.
+# window *ends*.
 #
 # ### Overlap on both sides
 #
@@ -169,23 +168,25 @@ def sliding_spans(text, size, overlap, length=len):
     most = size + 2 * overlap
     if length(text) <= most:
         return fixed_spans(text, most, 0, length)
-    spans, before, start, right = [], 0, int(text.startswith(BOM)), 0
+    spans, previous, start, right = [], 0, int(text.startswith(BOM)), 0
     while right < len(text):
         end = hard_cut(text, start, size, length, most)
         room = max(0, min(overlap, (most - length(text[start:end])) // 2))
-        left = overlap_start(text, before, start, room, length) if start > before else start
+        left = overlap_start(text, previous, start, room, length) if start > previous else start
         right = reach(text, end, room, length)
-        left, right = (left, right) if length(text[left:right]) <= most else (start, end)
+        left, right = (start, end) if length(text[left:right]) > most else (left, right)  # tokens do not add up
         if not is_blank(text[left:right]):
             spans.append((left, right))
-        before, start = start, end
+        previous, start = start, end
     return spans
 
 # %% [markdown]
 # ### Window arithmetic
 #
-# The first window takes `size` characters, each further one adds `size - overlap`, and stores `overlap` characters again.
-# Sliding (widened) windows advance by `size`. The third text is an exact fit for them.
+# The first window takes `size` characters, each further one adds `size - overlap`, and stores `overlap` again. So there
+# are 1 + ⌈(length − size) / (size − overlap)⌉ windows (⌈ ⌉ rounds up), or, with the 1 inside, *n* as below. Sliding
+# (widened) windows advance by `size`, and stop one `overlap` sooner. A loop over all multiples of `size` makes one too
+# many of the third text, an exact fit. (Both formulas are for more than one window.)
 
 # %% [markdown] tags=["speaker"]
 # **Window arithmetic · 3 min** Derive it on the board: the first window takes a thousand, each further one adds eight
@@ -193,14 +194,17 @@ def sliding_spans(text, size, overlap, length=len):
 # to the first guess and let those who had twelve say what happened to the last characters.
 
 # %%
-# Count against formula.
+# Count against formula; and the last two widened windows of the third text.
 rows = []
 for length, size, overlap in ((10_000, 1000, 0), (10_000, 1000, 200), (10_200, 1000, 200), (10_000, 1000, 500)):
     fixed, wide = fixed_spans("x" * length, size, overlap), sliding_spans("x" * length, size, overlap)
     again = sum(end - start for start, end in fixed) - length
-    how_many, how_wide = ceil((length - overlap) / (size - overlap)), ceil((length - overlap) / size)
-    rows.append((length, size, overlap, len(fixed), how_many, again, overlap * (how_many - 1), len(wide), how_wide))
-names = "length, size, overlap, windows, formula, stored again, formula, widened, formula"
+    n, how_wide = ceil((length - overlap) / (size - overlap)), ceil((length - overlap) / size)
+    counted = len(fixed), n, again, overlap * (n - 1), len(wide), how_wide, len(range(0, length, size))
+    rows.append((length, size, overlap, *counted))
+names = "length, size, overlap, windows, n = ⌈(length − overlap) / (size − overlap)⌉, stored again, overlap · (n − 1)"
+names += ", widened, ⌈(length − overlap) / size⌉, multiples of size"
+print(sliding_spans("x" * 10_200, 1000, 200)[-2:])
 pd.DataFrame(rows, columns=names.split(", "))
 
 # %% [markdown]
@@ -228,9 +232,9 @@ def compare(name, ours, theirs):
             print(f", their next begins {ascii(other[i + 1][:2])}")
 
 
-for size in (1000, 200):
-    theirs = CharacterTextSplitter(separator="", chunk_size=size, chunk_overlap=0, strip_whitespace=False)
-    compare(f"characters {size}/0", FixedSizeChunker(size), theirs)
+for size, overlap in ((1000, 100), (200, 0)):
+    theirs = CharacterTextSplitter(separator="", chunk_size=size, chunk_overlap=overlap, strip_whitespace=False)
+    compare(f"characters {size}/{overlap}", FixedSizeChunker(size, overlap), theirs)
 theirs = TokenTextSplitter("cl100k_base", chunk_size=256, chunk_overlap=0)
 compare("tokens 256/0", FixedSizeChunker(256, tokenizer="cl100k"), theirs)
 
@@ -241,8 +245,7 @@ compare("tokens 256/0", FixedSizeChunker(256, tokenizer="cl100k"), theirs)
 # chunk. Its cut by tokens goes through the *bytes* of an accent, and what is left is U+FFFD, the replacement character: that
 # text is destroyed.
 #
-# Now the brake rule again, outlined. Underlined text is in two chunks. How much overlap is enough? We count the
-# gold answers that some window holds whole, and set that against the price, the text that is stored.
+# Now the brake rule again, outlined. Underlined: in two chunks (2+3). (Cuts count both ends of a chunk.)
 
 # %% [markdown] tags=["speaker"]
 # **See it · 4 min** Underlined is in two chunks: let them find the rule whole. For `held` give the signature and ask
@@ -253,6 +256,10 @@ compare("tokens 256/0", FixedSizeChunker(256, tokenizer="cl100k"), theirs)
 # The rule about the brake, without overlap and with it.
 methods = {"no overlap": FixedSizeChunker(1000), "overlap 200": FixedSizeChunker(1000, 200)}
 compare_chunks(manual, methods, around=brake.spans[0], highlight=brake.spans, limit=900)
+
+# %% [markdown]
+# How much overlap is enough? We count the gold answers that some window holds whole, and set that against the price,
+# the text to store.
 
 # %%
 # How many of the gold answers does some window hold whole?
@@ -266,19 +273,18 @@ def held(size, overlap):
 
 # %%
 # From no overlap to half the size.
-cost, whole = "characters stored for 100 of the text", "gold answers whole (%)"
+cost, whole = "characters to store for 100 of text (overlap 0, 10, 20, 30, 40, 50 %)", "gold answers whole (%)"
 points = [(size, percent) for size in (200, 500, 1000) for percent in (0, 10, 20, 30, 40, 50)]
 rows = [(s, round(10_000 / (100 - p)), 100 * held(s, s * p // 100) / len(gold)) for s, p in points]
 plot_sweep(pd.DataFrame(rows, columns=["size", cost, whole]), x=cost, metric=whole, by="size")
 
 # %% [markdown]
-# Windows of 1,000 hold everything for a quarter more text, an overlap of 200. Windows of 200 do not, even for twice the
-# text: an overlap of *n* is sure to keep whole only answers of up to *n* + 1 characters.
-
-# %% [markdown]
 # ## Measure it
 #
-# The row of lesson 00, and five beside it.
+# Windows of 1,000 hold everything for a quarter more text, an overlap of 200. Windows of 200 do not, even for twice the
+# text: an overlap of *n* is sure to keep whole only answers of up to *n* + 1 characters.
+#
+# The row of lesson 00, and five more (size/overlap).
 
 # %% [markdown] tags=["speaker"]
 # **Measure it · 5 min** Back to the highest guess. −0.5 points, and the interval holds 0: leave a silence. The wrong
@@ -302,21 +308,21 @@ for name in ("fixed 1000/200", "sliding 1000/200", "fixed 200/0", "tokens 256/0"
     print(board.compare(name, "fixed 1000/0"))
 
 # %% [markdown]
-# The overlap makes all 25 cut answers whole, and yet no gain in recall shows: −0.5 points, in an interval from −5.3 to +4.3.
-# Were you surprised? Few answers were cut, and half an answer counts half. That the half can say the opposite, recall does
-# not see; "gold cut" does. Sliding windows may gain or lose (the interval holds 0) and surely cost: 1776 tokens a question
-# for 1272. Windows of 200 lose 18.5 points, but five of them are 267 tokens: the same *k* is not the same budget. Between
-# tokens and characters these questions show no difference.
+# The overlap makes all 25 cut answers whole, and yet no gain in recall shows: −0.5 points, in an interval from −5.3 to
+# +4.3. Few answers were cut, half an answer counts half, and neighbours that come together bring text twice. That the
+# half can say the opposite, recall does not see; "gold cut" does. Sliding windows may gain or lose (the interval holds
+# 0) and surely cost: 1776 tokens a question for 1272. Windows of 200 lose 18.5 points, but five of them are 267 tokens:
+# the same *k* is not the same budget. Between tokens and characters nothing is decided.
 #
 # ### What the model does not read
 #
-# Lesson 00 showed that MiniLM reads 256 tokens of a text. Add a sentence behind them, and ask `truncated`, which lists the
-# texts that a model does not read to the end. Then see what that does to our questions, with windows of 2,000 characters:
-# does it matter where in its chunk an answer stands?
+# Lesson 00 showed that MiniLM reads 256 tokens of a text. Add a sentence behind them, and ask `truncated`, which lists
+# the texts that a model does not read to the end. Then see what that does to our questions, with windows of 2,000
+# characters, where the limit falls near the middle: does it matter in which half an answer stands?
 
 # %% [markdown] tags=["speaker"]
 # **What the model does not read · 4 min** Take bets on MiniLM's cosine for two texts that differ in the last sentence.
-# A one with six zeros settles it. In the second table compare across: first halves, then second halves. `found_by_half`
+# A one with six zeros settles it. Read the second table by columns: first halves, then second halves. `found_by_half`
 # is long; run its rescue, and spend the time on what 85 of 214 means for their own index.
 
 # %%
@@ -327,7 +333,7 @@ for model in (static, minilm):
     print(f"{model.name}: limit {model.max_tokens}, cosine {one @ other:.6f}, truncated {truncated(model, pair)}")
 
 # %%
-# Gold answers found, by the half of the chunk in which they begin.
+# Gold answers found, by the half of the chunk in which they begin. (Those that are cut are left out.)
 def found_by_half(model, size=2000):
     pieces = [c for name, text in documents.items() for c in FixedSizeChunker(size).chunk(text, name)]
     hits = ChunkIndex(pieces, model).search_many([question.question for question in questions], k=5)
@@ -346,10 +352,10 @@ print(f"{len(too_long)} of {len(chunks)} chunks of 1,000 characters are too long
 pd.DataFrame({model.name: found_by_half(model) for model in (minilm, static)}).T
 
 # %% [markdown]
-# For MiniLM the two texts are one, and the spare key does not exist. In first halves it is the better model; in second
-# halves, mostly unread, it finds less than half as much. The static model reads everything and shows no such fall. At 1,000 characters,
-# MiniLM already drops the ends of 85 chunks. So count chunks in the tokens of *your* embedder, and ask `truncated` before
-# you index.
+# For MiniLM the two texts are one, and the spare key does not exist. In first halves it finds more; in second halves,
+# mostly unread, less than half as much. The static model, reading everything, finds second halves no worse (but the
+# halves have different questions). At 1,000 characters, MiniLM already drops the ends of 85 chunks. So count chunks in
+# the tokens of *your* embedder, and ask `truncated` before you index.
 
 # %% [markdown]
 # ## Break it
@@ -384,9 +390,9 @@ show_chunks(FixedSizeChunker(1000), novella, around=damage[0], highlight=damage,
 # </details>
 
 # %% [markdown] tags=["speaker"]
-# **Exercises · 3 min** 1.1 at once, on paper, as it is the formula again; the slip is to round down. 1.2 in pairs: let
-# them guess twice before they write the loop. 1.3 is for home, and a real one: token offsets, and no useless last
-# window.
+# **Exercises · 3 min** 1.1 at once, on paper, as it is the formula again; the slip is to round down. 1.2 in pairs; the
+# trap is an overlap that does by luck, where the next larger one fails. 1.3 is for home, and a real one: token offsets,
+# and no useless last window.
 
 # %% tags=["exercise"]
 # BEGIN SOLUTION
@@ -399,25 +405,28 @@ with check("1.1 Recall"):
     assert number_of_windows == len(fixed_spans(manual, 800, 150)), "what does each further window add?"
 
 # %% [markdown]
-# **1.2 Apply.** Your windows must be of 400 characters. Find the smallest overlap, a multiple of 10, with which some window
-# holds each gold answer whole.
+# **1.2 Apply.** Your windows must be of 400 characters. Find the smallest overlap, a multiple of 10, from which on some
+# window holds each gold answer whole.
 #
 # <details><summary>Hint</summary>
 #
-# `held(400, overlap)` must be `len(gold)`. `next(… for … in range(…) if …)` stops at the first.
+# `held(400, overlap)` must be `len(gold)`, and stay so: a smaller overlap may do by luck, and the next one fail. So
+# look for the largest that fails.
 #
 # </details>
 
 # %% tags=["exercise"]
 # BEGIN SOLUTION
-smallest = next(overlap for overlap in range(0, 400, 10) if held(400, overlap) == len(gold))
+smallest = 10 + max(overlap for overlap in range(0, 400, 10) if held(400, overlap) < len(gold))
 # END SOLUTION
 # STARTER: smallest = ...
 
 # %% tags=["check"]
 with check("1.2 Apply"):
-    assert held(400, smallest) == len(gold), "some answers are still cut"
-    assert all(held(400, n) < len(gold) for n in range(0, smallest, 10)), "a smaller overlap does it too"
+    cut = [n for n in range(0, 400, 10) if held(400, n) < len(gold)]
+    still = [n for n in cut if n >= smallest]
+    assert not still, f"with an overlap of {still[0]} some answers are cut"
+    assert smallest == cut[-1] + 10, "a smaller multiple of 10 does it too"
 
 # %% [markdown]
 # **1.3 Match the library exactly.** Write token windows that equal those of `TokenTextSplitter` on the manual and the
@@ -425,8 +434,9 @@ with check("1.2 Apply"):
 #
 # <details><summary>Hint</summary>
 #
-# With `len(text)` behind the offsets, the tokens from *i* to *j* are `text[edges[i]:edges[j]]`. A `range` of starts that ends
-# at the number of tokens less the overlap never makes a useless last window.
+# With `len(text)` behind the offsets, the tokens from *i* to *j* are `text[edges[i]:edges[j]]`. A `range` of starts
+# that ends at the number of tokens less the overlap never makes a useless last window. (`offsets` has a place for each
+# token; where several make one character, as in the leaflet, it comes again. `starts`, of lesson 00, has it once.)
 #
 # </details>
 
@@ -451,10 +461,11 @@ with check("1.3 Match the library exactly"):
 # ## Key points
 #
 # - A size counts code points, or the tokens of one model. A cut belongs between graphemes.
-# - Three faults to look for in any window loop: a step of zero or less, a last window inside the one before, a cut inside a
-#   character.
-# - Windows: (length − overlap) / (size − overlap), rounded up. An overlap of *n* keeps answers of up to *n* + 1 characters whole.
-# - Overlap mended every cut answer here, and recall showed no gain. Ask what a metric cannot see.
+# - Three faults to look for in any window loop: a step of zero or less, a last window inside the one before, a cut
+#   inside a character.
+# - Windows: (length − overlap) / (size − overlap), rounded up. An overlap of *n* keeps answers of up to *n* + 1
+#   characters whole.
+# - Overlap mended every cut answer here, and recall showed no gain.
 # - An embedding model drops what is too long, in silence.
 
 # %% [markdown] tags=["speaker"]
@@ -485,7 +496,7 @@ with check("1.3 Match the library exactly"):
 #
 # <details><summary>Answer</summary>
 #
-# A chunk has more than five times as many cl100k tokens as in English, and nearly four times as many as MiniLM reads.
+# A chunk has over five times the cl100k tokens of English; MiniLM stops after a quarter, and knows few of the signs.
 # Count tokens.
 #
 # </details>
@@ -494,7 +505,8 @@ with check("1.3 Match the library exactly"):
 #
 # <details><summary>Answer</summary>
 #
-# Chunks, storage and embeddings nearly double. The tokens retrieved a question stay about the same, but some of them come twice.
+# Chunks, storage and embeddings nearly double. The tokens retrieved a question stay about the same, as *k* and the size
+# do, but some of them come twice.
 #
 # </details>
 #
