@@ -165,16 +165,18 @@ def plot_hits(hits: Iterable, gold: Iterable = (), whole: float | None = None) -
     alt += "" if whole is None else f" In one piece: {whole:.3f}."
     with new_figure(3, alt) as figure:
         axes = figure.subplots()
-        axes.hlines(scores, [h.chunk.start for h in found], [h.chunk.end for h in found], color=BLUE, linewidth=2.5)
+        starts, ends = [h.chunk.start for h in found], [h.chunk.end for h in found]
+        axes.hlines(scores, starts, ends, color=BLUE, linewidth=2.5, label="a chunk")
         for hit in right:
             axes.hlines(hit.score, hit.chunk.start, hit.chunk.end, color=VERMILLION, linewidth=6)
             axes.annotate(
-                "the answer", (hit.chunk.end, hit.score), xytext=(6, 0), textcoords="offset points", va="center"
+                "holds the answer", (hit.chunk.end, hit.score), xytext=(6, 0), textcoords="offset points", va="center"
             )
         if whole is not None:
             axes.axhline(whole, color="black", linestyle="--", linewidth=1.2, label="the document in one piece")
-            axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0)
-        axes.set(xlim=(0, found[-1].chunk.end), xlabel="character of the document", ylabel="cosine")
+        axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0, ncols=2, frameon=False)
+        end = found[-1].chunk.end
+        axes.set(xlim=(-0.01 * end, 1.01 * end), xlabel="character of the document", ylabel="cosine")
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.grid(axis="y")
     return figure
