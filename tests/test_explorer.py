@@ -5,10 +5,10 @@ import itertools
 import json
 import re
 import socket
-import sys
 import urllib.error
 import urllib.request
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from chunklab.chunk import Chunker
 from chunklab.explorer import GIVEN, NOVELLA, PASTE
 from chunklab.explorer_picture import METHODS, Choice, cut, picture
 
+ROOT = Path(__file__).resolve().parents[1]
 PROSE = (
     "# Tides\n\nThe keeper wound the clock. It was late, and the tide was out.\n\n" * 3 + "def bell():\n    return 3\n"
 )
@@ -159,9 +160,7 @@ def test_a_method_that_fails_says_why_and_the_other_goes_on(monkeypatch):
     "text", [*HOSTILE, "", " \n", "\ud835 x \x00", "👩‍👩‍👧‍👦" * 9, "x" * 3001, "\ufeffa\r\n\u2028b\r"]
 )
 def test_nothing_of_a_text_or_a_question_becomes_markup(text):
-    for methods in (
-        itertools.batched(METHODS, 2) if sys.version_info >= (3, 12) else zip(METHODS, list(METHODS)[1:], strict=False)
-    ):
+    for methods in itertools.pairwise(METHODS):
         made = picture(text, {text + name: preset(name) for name in methods}, question=text, gold=((0, len(text)),))
         for html in (made.numbers, made.view.html):
             page = Page(html)
@@ -295,6 +294,16 @@ def test_where_no_widgets_run_there_is_a_picture_and_it_is_the_same_every_time()
     ids = [int(re.fullmatch(r"chunklab-explorer-(\d+)", made[WIDGET]["model_id"])[1]) for made in (first, second)]
     assert ids[1] == ids[0] + 1, "a random id would make each run of a notebook another file"
     assert "$" not in first["text/html"]
+
+
+def test_what_lesson_00_says_opens_the_explorer_on_its_needle():
+    lesson = (ROOT / "notebooks" / "source" / "00_start_here.py").read_text(encoding="utf-8")
+    line = re.search(r"`(from chunklab import explore; explore\(manual\))`", lesson)[1]
+    needle = next(q for q in load_questions() if q.id == "manual-28")
+    shown = eval(line.partition("; ")[2], {"explore": explore, "manual": load_corpus()[needle.spans[0].document]})
+    assert needle.question in shown.question.options
+    shown.question.value = needle.question
+    assert '<b style="outline' in shown.passage.value and needle.spans[0].quote[:20] in shown.passage.value
 
 
 # In a browser. A server is waited for a minute, a page as long: machines of a CI are slow to start.

@@ -320,7 +320,8 @@ show_chunks(of_manual, manual, around=gold, highlight=[gold], limit=900)
 # %% [markdown]
 # The right place still comes first, and it ends in "Copper was taken fo". The reason stands in the next chunk, which
 # did not come back: of the gold we have 27 %, and not the part that answers. The language model would have to guess. A
-# better embedding may bring both halves, never one whole chunk. At 500 we were lucky.
+# better embedding may bring both halves, never one whole chunk. At 500 we were lucky. Move the size yourself, in a new
+# cell: `from chunklab import explore; explore(manual)`.
 #
 # Could neighbouring chunks share some text, so that what one cut divides stands whole in another? Lesson 01 builds it.
 
