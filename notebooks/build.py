@@ -168,8 +168,9 @@ def prompts(code: str, tags: list[str], later: Iterable[str] = ()) -> str:
     told = {"To write": [*map(_head, written)], "Used below": sorted(values & used(later))}
     kept += [node for node in body if node not in written and DRAWS.search(ast.get_source_segment(code, node))]
     lines = [token.line.rstrip() for token in generate_tokens(StringIO(code).readline) if _is_comment(token)]
+    lines += [] if lines or written else ["# See the text above."]
     lines += [_comment(f"{what}: {', '.join(names)}") for what, names in told.items() if names]
-    return "\n".join([*(lines or ["# See the text above."]), *(ast.get_source_segment(code, node) for node in kept)])
+    return "\n".join([*lines, *(ast.get_source_segment(code, node) for node in kept)])
 
 
 def _built(tags: list[str]) -> list[tuple[str, str]]:

@@ -125,6 +125,7 @@ def test_the_live_edition_alone_has_the_speakers_notes_and_when_each_begins(cour
         ("show_chunks(chunks, text)", "show_chunks(chunks, text)"),
         ("plot_sizes(chunks)", "plot_sizes(chunks)"),
         ("x = 1", "# See the text above."),
+        ("d = 1", "# See the text above.\n# Used below: d"),
         ("# Say why.\n# And how.\n\nx = 1  # not this", "# Say why.\n# And how."),
         ("# Say why.\nimport re\nx = 1\nfrom os import path", "# Say why.\nimport re\nfrom os import path"),
         ("x = 1\n# And then.\nfor y in z:\n    # no\n    y = '# no'", "# And then."),
