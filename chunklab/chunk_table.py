@@ -9,6 +9,8 @@ Cost: 20 ms and 3 MB for 2,000 chunks with 256 numbers each.
 
 from __future__ import annotations
 
+import copyreg
+import dis
 import hashlib
 import json
 import os
@@ -17,10 +19,11 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from enum import Enum
+from functools import cache, cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -50,6 +53,9 @@ CHUNK = pa.struct(
 
 ERROR = pa.schema([("document", pa.string()), ("path", pa.string()), ("error", pa.string())])
 CHUNKS, ERRORS = "chunks", "errors.parquet"
+PARTS = f"part-{'[0-9a-f]' * 32}.parquet"
+"""What the names of parts are like; files of other names are somebody else's, and are left alone."""
+
 _FIELDS = ("id", "parent_id", "document", "index", "total", "start", "end", "text")
 _NOTE = b"chunklab"
 
@@ -64,6 +70,7 @@ class Part:
         recipe: what chunker and model made them, as a checksum.
         model: the name of the embedding model; None where the chunks have no vectors.
         documents: id of each of its documents to the SHA-256 of the file that was read.
+        dimensions: how many numbers a vector has; None where there are none.
     """
 
     path: Path
@@ -71,6 +78,7 @@ class Part:
     recipe: str
     model: str | None
     documents: dict[str, str]
+    dimensions: int | None = None
 
 
 def read_chunks(output: str | Path) -> list[Chunk]:
@@ -150,7 +158,7 @@ def chunk_rows(chunks: Iterable[Chunk]) -> pa.Array:
     """
     chunks = list(chunks)
     try:
-        metadata = [json.dumps(chunk.metadata, ensure_ascii=False) for chunk in chunks]
+        metadata = [json.dumps(chunk.metadata, ensure_ascii=False, allow_nan=False) for chunk in chunks]
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"a chunk's metadata cannot be written as JSON: {error}") from None
     columns = [[getattr(chunk, name) for chunk in chunks] for name in _FIELDS] + [metadata]
@@ -187,9 +195,8 @@ def write_part(
     if vectors is not None:
         arrays.append(pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1]))
         fields.append(pa.field("vector", arrays[-1].type))
-    note = {"recipe": recipe, "model": model, "documents": dict(documents)}
-    schema = pa.schema(fields, {_NOTE: json.dumps(note)})
-    return _write(folder, pa.Table.from_arrays(arrays, schema=schema), recipe, documents)
+    table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    return _write(folder, table, recipe, model, documents)
 
 
 def without(part: Part, stay: Iterable[str], folder: Path) -> str:
@@ -197,15 +204,33 @@ def without(part: Part, stay: Iterable[str], folder: Path) -> str:
     documents = {document: part.documents[document] for document in stay}
     table = pq.read_table(part.path)
     table = table.filter(pa.compute.is_in(table["document"], pa.array(list(documents), pa.string())))
-    note = {"recipe": part.recipe, "model": part.model, "documents": documents}
-    return _write(folder, table.replace_schema_metadata({_NOTE: json.dumps(note)}), part.recipe, documents)
+    return _write(folder, table, part.recipe, part.model, documents)
 
 
-def _write(folder: Path, table: pa.Table, recipe: str, documents: Mapping[str, str]) -> str:
+def write_errors(folder: Path, errors: list[dict[str, str]], recipe: str, empty: Mapping[str, str]) -> None:
+    """Write the table of errors.
+
+    Args:
+        folder: where to.
+        errors: a row an error, as `ERROR` has them.
+        recipe: what the chunks are made with.
+        empty: id of each document without chunks to the SHA-256 of its file. No part holds these, so they are noted
+            here, as a part notes its own.
+    """
+    table = pa.Table.from_pylist(sorted(errors, key=lambda row: row["document"]), ERROR)
+    write_whole(folder / ERRORS, _noted(table, recipe, None, empty))
+
+
+def _noted(table: pa.Table, recipe: str, model: str | None, documents: Mapping[str, str]) -> pa.Table:
+    note = {"recipe": recipe, "model": model, "documents": dict(documents)}
+    return table.replace_schema_metadata({_NOTE: json.dumps(note)})
+
+
+def _write(folder: Path, table: pa.Table, recipe: str, model: str | None, documents: Mapping[str, str]) -> str:
     what = json.dumps([recipe, sorted(documents.items())])
     name = f"part-{hashlib.sha256(what.encode()).hexdigest()[:32]}.parquet"
     # Vectors do not repeat, and to look for what does takes a third of the time.
-    write_whole(folder / name, table, use_dictionary=["document", "parent"])
+    write_whole(folder / name, _noted(table, recipe, model, documents), use_dictionary=["document", "parent"])
     return name
 
 
@@ -226,8 +251,10 @@ def parts_in(folder: Path) -> list[Part]:
         try:
             footer = pq.read_metadata(path)
             note = json.loads(footer.metadata[_NOTE])
-            parts.append(Part(path, footer.num_rows, note["recipe"], note["model"], note["documents"]))
-        except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
+            schema = footer.schema.to_arrow_schema()
+            size = schema.field("vector").type.list_size if "vector" in schema.names else None
+            parts.append(Part(path, footer.num_rows, note["recipe"], note["model"], dict(note["documents"]), size))
+        except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError):
             continue
     return parts
 
@@ -246,8 +273,12 @@ def _described(value: Any, above: list[Any]) -> str:
 
     Where code is the user's own, its text counts too: a chunker that was changed in a notebook is another one.
     """
-    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+    if value is None or isinstance(value, (bool, int, float, str, Enum)):
         return f"{type(value).__name__} {value!r}"
+    if isinstance(value, (bytes, bytearray)):
+        return f"{type(value).__name__} {hashlib.sha256(value).hexdigest()}"
+    if isinstance(value, ModuleType):
+        return f"module {value.__name__}"
     if any(value is one for one in above):
         return "above"
     above = [*above, value]
@@ -263,21 +294,40 @@ def _described(value: Any, above: list[Any]) -> str:
         return _described([value.co_code, value.co_consts, value.co_names], above)
     if isinstance(value, re.Pattern):
         return _described([value.pattern, value.flags], above)
-    if isinstance(value, partial):
-        return _described([value.func, value.args, value.keywords], above)
-    if isinstance(value, MethodType):
-        return _described([value.__func__, value.__self__], above)
-    if isinstance(value, (FunctionType, type, BuiltinFunctionType)):
+    if isinstance(value, _WRAPPERS):
+        return _described([name, *(getattr(value, part, None) for part in _WRAPPED)], above)
+    if isinstance(value, CellType):
+        try:
+            return _described(value.cell_contents, above)
+        except ValueError:  # it is empty
+            return name
+    if isinstance(value, BuiltinFunctionType):
+        return f"{value.__module__}.{value.__qualname__} {_described(value.__self__, above)}"
+    if isinstance(value, (FunctionType, type)):
         return f"{value.__module__}.{value.__qualname__} {_own_code(value, above)}"
-    if isinstance(value, Embeddings):
-        key = getattr(value, "key", None)
-        return f"{name} {key if isinstance(key, str) else model_name(value)}"
+    if isinstance(value, Embeddings) and isinstance(key := getattr(value, "key", None), str):
+        return f"{name} {key}"
     kind = _own_code(type(value), above)
     slots = [slot for slot in getattr(type(value), "__slots__", ()) if hasattr(value, slot)]
     inside = {slot: getattr(value, slot) for slot in slots} | getattr(value, "__dict__", {})
+    if not inside:
+        return f"{name} {kind} {_described(_pickled(value), above)}"
     if not kind and not name.startswith("chunklab."):  # of a library: clients, locks and keys are in there, too
         inside = {key: one for key, one in inside.items() if isinstance(one, (bool, int, float, str)) and key[0] != "_"}
     return f"{name} {kind} {_described(inside, above)}"
+
+
+_WRAPPERS = (partial, MethodType, staticmethod, classmethod, property, cached_property, type(cache(len)))
+_WRAPPED = ("func", "args", "keywords", "__func__", "__self__", "fget", "__wrapped__")
+
+
+def _pickled(value: Any) -> Any:
+    """What is in an object that shows nothing, such as a path, a number of numpy or a tokenizer: what pickle takes."""
+    try:
+        reduced: Any = copyreg.dispatch_table.get(type(value), lambda one: one.__reduce_ex__(4))
+        return reduced(value)
+    except Exception:  # a lock, say
+        return None
 
 
 def _own_code(value: Any, above: list[Any]) -> str:
@@ -289,20 +339,15 @@ def _own_code(value: Any, above: list[Any]) -> str:
         of_library = file is None or value.__module__.startswith("chunklab.") or file.startswith(tuple(installed))
         return "" if of_library else hashlib.sha256(Path(file).read_bytes()).hexdigest()
     if isinstance(value, type):
-        parts = {key: one for key, one in vars(value).items() if isinstance(one, (FunctionType, str, int, float))}
+        parts = {key: one for key, one in vars(value).items() if key[:2] != "__" or isinstance(one, FunctionType)}
         return _described([parts, list(value.__bases__)], above)
     if not isinstance(value, FunctionType):
         return ""
     used = {name: value.__globals__[name] for name in _names(value.__code__) if name in value.__globals__}
-    own = {
-        name: one
-        for name, one in used.items()
-        if isinstance(one, (bool, int, float, str)) or getattr(one, "__module__", None) == "__main__"
-    }
-    inside = [cell.cell_contents for cell in value.__closure__ or ()]
-    return _described([value.__code__, value.__defaults__, value.__kwdefaults__, inside, own], above)
+    return _described([value.__code__, value.__defaults__, value.__kwdefaults__, value.__closure__, used], above)
 
 
 def _names(code: CodeType) -> set[str]:
-    """The names that a function may look up, the functions in it included."""
-    return set(code.co_names).union(*(_names(one) for one in code.co_consts if isinstance(one, CodeType)))
+    """The names that a function looks up outside of it, the functions in it included."""
+    found = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return found.union(*(_names(one) for one in code.co_consts if isinstance(one, CodeType)))

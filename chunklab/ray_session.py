@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -65,31 +66,49 @@ def _stderr_to(place: int) -> Iterator[None]:
         os.close(before)
 
 
+_lock = threading.Lock()
+_runs = 0  # that go on, each in its thread
+_started_here = False
+
+
 @contextmanager
 def running(ray: Any) -> Iterator[None]:
-    """Ray, as it runs already, on the cluster that RAY_ADDRESS names, or started here and ended afterwards."""
-    if ray.is_initialized():
-        yield
-        return
-    if os.environ.get("RAY_ADDRESS"):
-        ray.init(log_to_driver=False, logging_level=logging.ERROR)
-    else:
-        start_ray()
+    """Ray, as it runs already, on the cluster that RAY_ADDRESS names, or started here and ended afterwards.
+
+    Of several runs at once, in threads of one process, the first starts it and the last ends it.
+    """
+    global _runs, _started_here
+    with _lock:
+        if not ray.is_initialized():
+            if os.environ.get("RAY_ADDRESS"):
+                ray.init(log_to_driver=False, logging_level=logging.ERROR)
+            else:
+                start_ray()
+            _started_here = True
+        _runs += 1
     try:
         yield
     finally:
-        ray.shutdown()
+        with _lock:
+            _runs -= 1
+            if _started_here and not _runs:
+                _started_here = False
+                ray.shutdown()
 
 
 @contextmanager
 def quietly(ray: Any) -> Iterator[None]:
     """Ray Data without its bars and plans, which would stand in a notebook; errors are still raised."""
     context, log = ray.data.DataContext.get_current(), logging.getLogger("ray.data")
-    before = context.enable_progress_bars, context.print_on_execution_start, log.level
-    context.enable_progress_bars = context.print_on_execution_start = False
+    # A block that is passed over would be documents that are missing.
+    changed = {"enable_progress_bars": False, "print_on_execution_start": False, "max_errored_blocks": 0}
+    before, level = {name: getattr(context, name) for name in changed}, log.level
+    for name, value in changed.items():
+        setattr(context, name, value)
     log.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        context.enable_progress_bars, context.print_on_execution_start, level = before
+        for name, value in before.items():
+            setattr(context, name, value)
         log.setLevel(level)

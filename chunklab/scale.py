@@ -11,15 +11,18 @@ divided by the cores. A model that uses all cores by itself, as minilm does, gai
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
-import shutil
 import stat
 import time
+import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,14 +36,15 @@ from chunklab.chunk_table import (
     CHUNKS,
     ERROR,
     ERRORS,
+    PARTS,
     chunk_rows,
     index_from_parquet,
     parts_in,
     read_chunks,
     recipe_of,
     without,
+    write_errors,
     write_part,
-    write_whole,
 )
 from chunklab.chunkers.distances import embed_in_blocks
 from chunklab.documents import MAX_BYTES, read_document, utf_8
@@ -57,8 +61,10 @@ HASHED_HERE = 500_000_000
 """Up to so many bytes, files that are known already are compared without starting Ray; that takes half a second."""
 
 _READING, _EMBEDDING = 0.25, 0.75  # of a core. Each core has one of both, and works on whichever has something to do.
+_HELD = 50_000_000  # bytes of chunks that a worker gathers before it passes them on
 _DEATHS = 3  # of workers, until what they were at is taken to be the reason; Ray alone would go on for ever
 _UNFINISHED = "unfinished"
+_TRIES = "[0-9a-f]" * 32 + ".try"
 _SECONDS = ("reading", "cutting", "embedding", "writing")
 _FILES = pa.schema(
     [
@@ -153,8 +159,7 @@ def chunk_corpus(
     if not any(os.path.exists(file.path) for file in files):
         raise ValueError(f"paths={paths!r:.80}: no file there that can be read ({', '.join(ENDINGS)})")
     recipe = recipe_of(chunker, embeddings)
-    for name in (CHUNKS, _UNFINISHED):
-        (folder / name).mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(folder / ".lock", timeout=0):
             return _run(files, failures, chunker, embeddings, folder, recipe, began)
@@ -172,9 +177,13 @@ def _run(
     began: float,
 ) -> CorpusRun:
     """All of a run, once it is clear that it can be."""
-    for path in [*(folder / CHUNKS).glob("*.tmp"), *(folder / _UNFINISHED).glob("*.t??")]:
-        path.unlink(missing_ok=True)  # of workers that were killed
-    before = parts_in(folder / CHUNKS)
+    for name in (CHUNKS, _UNFINISHED):
+        (folder / name).mkdir(exist_ok=True)
+    left_over = [place.glob(f"{PARTS}.*.tmp") for place in (folder / CHUNKS, folder / _UNFINISHED)]
+    for path in chain(*left_over, folder.glob(f"{ERRORS}.*.tmp"), (folder / _UNFINISHED).glob(_TRIES)):
+        path.unlink(missing_ok=True)  # of processes that were killed
+    noted = parts_in(folder)  # documents without chunks
+    before = [*parts_in(folder / CHUNKS), *noted]
     known: dict[str, set[str]] = {}
     sha: str | None
     for part in (*before, *parts_in(folder / _UNFINISHED)):
@@ -190,19 +199,23 @@ def _run(
         ahead = [file for file in files if file.document not in now]
     kept, seconds, errors = len(now), Counter(dict.fromkeys(_SECONDS, 0.0)), []
     for line in failures:
-        place, _, error = line.partition(": ")
+        place, _, error = utf_8(line).rpartition(": ")
         errors.append({"document": place, "path": place, "error": error})
+    empty = {name: sha for part in noted if part.recipe == recipe for name, sha in part.documents.items()}
     for row in _done(ahead, known, chunker, embeddings, folder / _UNFINISHED, recipe) if ahead else ():
         seconds.update({name: row[name] for name in _SECONDS})
         if row["error"] is not None:
             errors.append({name: row[name] for name in ERROR.names})
             continue
-        kept += row["sha256"] in known.get(row["document"], ())
         now[row["document"]] = row["sha256"]
+        if row["sha256"] in known.get(row["document"], ()):
+            kept += 1
+        elif not row["chunks"]:
+            empty[row["document"]] = row["sha256"]
 
-    _settle(folder, recipe, now)
-    errors.sort(key=lambda row: row["document"])
-    write_whole(folder / ERRORS, pa.Table.from_pylist(errors, ERROR))
+    empty = {name: sha for name, sha in empty.items() if now.get(name) == sha}
+    _settle(folder, recipe, {name: sha for name, sha in now.items() if name not in empty})
+    write_errors(folder, errors, recipe, empty)
     gone = {document for part in before for document in part.documents} - set(now)
     chunks = sum(part.rows for part in parts_in(folder / CHUNKS))
     wall = {"all": time.perf_counter() - began}
@@ -213,23 +226,49 @@ def _settle(folder: Path, recipe: str, now: dict[str, str]) -> None:
     """Make the result what it is to be: each document once, as it is now, and nothing else.
 
     New parts come first and old ones go last: should this be cut short, nothing is lost, and the next run goes on.
+
+    Raises:
+        RuntimeError: a part that was there is not any more, or cannot be read.
+        ValueError: vectors of several lengths; those of this run are removed.
     """
-    result, left, stays = folder / CHUNKS, dict(now), set()
+    result, left, taken = folder / CHUNKS, dict(now), []
     for part in (*parts_in(result), *parts_in(folder / _UNFINISHED)):
         wanted = [name for name, sha in part.documents.items() if part.recipe == recipe and left.get(name) == sha]
         for name in wanted:
             del left[name]
-        if not wanted:
-            continue
+        if wanted:
+            taken.append((part, wanted))
+    if left:
+        raise RuntimeError(
+            f"output={folder}: chunks of {len(left)} documents are gone, as of {min(left)!r}; run it again"
+        )
+    if len(sizes := {part.dimensions or 0 for part, _ in taken}) > 1:
+        _clear(folder / _UNFINISHED)
+        raise ValueError(
+            f"embeddings: vectors of {min(sizes)} numbers and of {max(sizes)} do not go together; is it another model "
+            f"under the name of the one before? Then give another output than {folder}"
+        )
+    stays = set()
+    for part, wanted in taken:
         if len(wanted) < len(part.documents):
             stays.add(without(part, wanted, result))
         else:
             part.path.replace(result / part.path.name)
             stays.add(part.path.name)
-    for path in result.glob("part-*.parquet"):
+    for path in result.glob(PARTS):
         if path.name not in stays:
             path.unlink()
-    shutil.rmtree(folder / _UNFINISHED, ignore_errors=True)
+    _clear(folder / _UNFINISHED)
+
+
+def _clear(folder: Path) -> None:
+    """Remove what runs have left in a folder, and the folder if nothing of somebody else's is in it."""
+    for path in chain(folder.glob(PARTS), folder.glob(f"{PARTS}.*.tmp"), folder.glob(_TRIES)):
+        path.unlink(missing_ok=True)
+    try:
+        folder.rmdir()
+    except OSError:
+        pass
 
 
 # What is asked for.
@@ -244,14 +283,15 @@ def _check(paths: Any, chunker: Any, embeddings: Any, output: Any) -> None:
         raise ValueError(f"chunker={chunker!r:.80}: must be a Chunker, as RecursiveChunker(500) is")
     if embeddings is not None:
         check_model(embeddings)
-    if not isinstance(output, (str, Path)) or not str(output) or (os.path.exists(output) and not os.path.isdir(output)):
-        raise ValueError(f"output={output!r:.80}: must be the path of a folder, which may be new")
+    name = str(output) if isinstance(output, (str, Path)) else ""
+    if not name or "\0" in name or name != utf_8(name) or (os.path.exists(name) and not os.path.isdir(name)):
+        raise ValueError(f"output={output!r:.80}: must be the path of a folder, which may be new, in UTF-8")
     cloudpickle = load_ray().cloudpickle
-    for name, value in (("chunker", chunker), ("embeddings", embeddings)):
+    for argument, value in (("chunker", chunker), ("embeddings", embeddings)):
         try:
             cloudpickle.dumps(value)
         except Exception as error:
-            raise ValueError(f"{name}={value!r:.80}: cannot be sent to other processes ({error})") from None
+            raise ValueError(f"{argument}={value!r:.80}: cannot be sent to other processes ({error})") from None
 
 
 def _listed(paths: Any, failures: list[str]) -> list[_File]:
@@ -298,8 +338,26 @@ def _done(
                 _Writer, fn_constructor_kwargs=writer, batch_format="pyarrow", num_cpus=_EMBEDDING, compute=actors
             )
         )
-        for batch in stream.iter_batches(batch_size=None, batch_format="pyarrow"):
-            yield from batch.to_pylist()
+        try:
+            for batch in stream.iter_batches(batch_size=None, batch_format="pyarrow"):
+                yield from batch.to_pylist()
+        except BaseException as error:
+            # What holds the error, as a notebook does, would hold Ray's actors by it: the next run would wait for them.
+            del stream
+            _forget(error)
+            raise
+
+
+def _forget(error: BaseException) -> None:
+    """Clear what an error holds on its way, and what those before it hold."""
+    errors = [error]
+    for one in errors:
+        for frame, _ in traceback.walk_tb(one.__traceback__):
+            for above, _ in traceback.walk_stack(frame):
+                with suppress(RuntimeError):  # it is at work
+                    above.clear()
+        errors += [before for before in (one.__cause__, one.__context__) if before and before not in errors]
+    gc.collect()
 
 
 def _groups(files: list[_File], known: dict[str, set[str]], cores: int) -> Iterator[pa.Table]:
@@ -324,15 +382,24 @@ def _groups(files: list[_File], known: dict[str, set[str]], cores: int) -> Itera
     yield pa.Table.from_pylist(group, _FILES)
 
 
-def _cut(files: pa.Table, chunker: Chunker, folder: Path) -> pa.Table:
+def _cut(files: pa.Table, chunker: Chunker, folder: Path) -> Iterator[pa.Table]:
     """Read and cut files; gives a row a document, with its chunks in it or with the error."""
-    rows, chunks = [], []
+    rows, chunks, held = [], [], 0
     with _Tries(folder, files["document"].to_pylist(), "cut") as tries:
         for place, file in enumerate(files.to_pylist()):
             tries.begin(place)
             row, found_chunks = _cut_one(file, chunker, tries.deaths[place])
             rows.append(row)
             chunks.append(found_chunks)
+            held += found_chunks.nbytes
+            if held > _HELD:  # small files may unpack to a thousand times their size
+                yield _rows_of(rows, chunks)
+                rows, chunks, held = [], [], 0
+        if rows:
+            yield _rows_of(rows, chunks)
+
+
+def _rows_of(rows: list[list[Any]], chunks: list[pa.Array]) -> pa.Table:
     columns = [pa.array(column, kind) for column, (_, kind) in zip(zip(*rows, strict=True), _DONE, strict=True)]
     ends = np.cumsum([0, *map(len, chunks)])
     nested = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.concat_arrays(chunks))
@@ -352,6 +419,8 @@ def _cut_one(file: dict[str, Any], chunker: Chunker, deaths: int) -> tuple[list[
         sha = _sha(path)
         if sha is None or sha not in file["known"]:
             document = read_document(path.relative_to(base) if base else path, base=base)
+            if sha is None:
+                raise RuntimeError("it has changed while it was read")
             times.append(time.perf_counter())
             chunks = chunk_rows(chunker.chunk(document.text, file["document"]))
     except Exception as problem:  # one document must not cost what the others give
@@ -402,12 +471,15 @@ class _Writer:
             tries.begin(0)
             began = time.perf_counter()
             rows = pa.compute.list_flatten(documents["chunks"]).combine_chunks()
-            vectors = None if self.embeddings is None else _vectors(self.embeddings, rows.field("text").to_pylist())
+            vectors = None
+            if self.embeddings is not None and len(rows):
+                vectors = _vectors(self.embeddings, rows.field("text").to_pylist())
             embedded = time.perf_counter()
             if len(rows):
                 self._write(documents, rows, vectors)
             took = {"embedding": embedded - began, "writing": time.perf_counter() - embedded}
-        done = documents.drop_columns("chunks")
+        counts = pa.compute.list_value_length(documents["chunks"])
+        done = documents.drop_columns("chunks").append_column("chunks", counts)
         for name, seconds in took.items():  # those of the whole group stand in its first row
             done = done.append_column(name, pa.array([seconds, *[0.0] * (len(done) - 1)]))
         return done
@@ -422,9 +494,10 @@ class _Writer:
 def _vectors(embeddings: Embeddings, texts: list[str]) -> np.ndarray:
     """The unit vectors of texts, as `ChunkIndex` has them: a blank one has no direction."""
     speaking = [place for place, text in enumerate(texts) if not is_blank(text)]
-    found_vectors = unit(embed_in_blocks(embeddings, [texts[place] for place in speaking]))
+    # Where all are blank, some word tells how many numbers a vector has.
+    found_vectors = unit(embed_in_blocks(embeddings, [texts[place] for place in speaking] or ["word"]))
     vectors = np.zeros((len(texts), found_vectors.shape[1]), dtype=np.float32)
-    vectors[speaking] = found_vectors
+    vectors[speaking] = found_vectors[: len(speaking)]
     return vectors
 
 

@@ -14,9 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import regex
 from files import make_docx, make_pdf, p
-from langchain_core.embeddings import Embeddings
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 
+import chunklab.ray_session
 import chunklab.scale
 from chunklab import (
     ChunkIndex,
@@ -299,6 +303,72 @@ def test_a_run_that_breaks_off_is_gone_on_with(running, tmp_path):
     assert run.kept > 0 and 0 < model.texts() - before < run.chunks
 
 
+def test_documents_without_a_chunk_are_done_once(running, tmp_path, monkeypatch):
+    (tmp_path / "notes").mkdir()
+    for name in "abc":
+        (tmp_path / "notes" / f"{name}.txt").write_text(f"The bell. {name}", encoding="utf-8")
+    chunker = Picky(200)
+    assert chunk_corpus(tmp_path / "notes", chunker, None, tmp_path / "table").new == 3
+    assert [chunk.document for chunk in read_chunks(tmp_path / "table")] == ["b.txt"]
+    with monkeypatch.context() as patched:
+        patched.setattr(chunklab.scale, "_done", None)
+        run = chunk_corpus(tmp_path / "notes", chunker, None, tmp_path / "table")
+        (tmp_path / "notes" / "a.txt").unlink()
+        less = chunk_corpus(tmp_path / "notes", chunker, None, tmp_path / "table")
+    assert (run.new, run.kept, run.documents, run.errors) == (0, 3, 3, 0) and (less.kept, less.removed) == (2, 1)
+    assert [chunk.document for chunk in read_chunks(tmp_path / "table")] == ["b.txt"]
+
+
+class Picky(RecursiveChunker):
+    """A chunker that gives chunks of some texts only."""
+
+    def spans(self, text):
+        return super().spans(text) if text.endswith("b") else []
+
+
+def test_what_a_worker_gathers_is_passed_on_in_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(chunklab.scale, "_HELD", 1000)
+    for name in "abc":
+        (tmp_path / f"{name}.txt").write_text("The bell. " * 60, encoding="utf-8")
+    files = [chunklab.scale._File(path.name, path, tmp_path, 600) for path in sorted(tmp_path.iterdir())]
+    group = pa.concat_tables(chunklab.scale._groups(files, {}, 1))
+    tables = list(chunklab.scale._cut(group, RecursiveChunker(100), tmp_path))
+    assert [table["document"].to_pylist() for table in tables] == [["a.txt", "b.txt"], ["c.txt"]]
+
+
+def test_blank_chunks_have_vectors_of_the_model_s_length(tmp_path):
+    vectors = [chunklab.scale._vectors(embeddings("static"), texts) for texts in ([" "], [" ", "bell"])]
+    assert [one.shape for one in vectors] == [(1, 256), (2, 256)] and not vectors[1][0].any() and vectors[1][1].any()
+
+
+class FakeRay:
+    """Ray, as far as it is started and ended."""
+
+    on = False
+
+    def is_initialized(self):
+        return self.on
+
+    def shutdown(self):
+        self.on = False
+
+
+def test_of_several_runs_at_once_the_last_ends_ray(monkeypatch):
+    fake = FakeRay()
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr(chunklab.ray_session, "start_ray", lambda: setattr(fake, "on", True))
+    first, second = chunklab.ray_session.running(fake), chunklab.ray_session.running(fake)
+    first.__enter__(), second.__enter__()
+    first.__exit__(None, None, None)
+    assert fake.on
+    second.__exit__(None, None, None)
+    assert not fake.on
+    fake.on = True  # started by somebody else, and so left
+    with chunklab.ray_session.running(fake):
+        pass
+    assert fake.on
+
+
 QUIET = """
 import sys, time
 from chunklab import RecursiveChunker, chunk_corpus, read_chunks
@@ -363,6 +433,8 @@ HELD = Held()
         ({"embeddings": "static"}, "embeddings='static': must have embed_documents"),
         ({"output": 3}, "output=3: must be the path of a folder"),
         ({"output": ""}, "output='': must be the path of a folder"),
+        ({"output": "no utf-8 \udcff"}, "output=.*: must be the path of a folder, which may be new, in UTF-8"),
+        ({"output": "with\0nul"}, "output=.*: must be the path of a folder"),
         ({"output": __file__}, "must be the path of a folder, which may be new"),
     ],
 )
@@ -414,14 +486,29 @@ def test_whatever_stopped_a_run_the_next_has_each_document_once(tmp_path):
     write_part(result, rows("c"), None, "another recipe", None, {"c": "1"})
     write_part(unfinished, rows("b", "d"), None, "now", None, {"b": "2", "d": "1"})
     write_part(unfinished, rows("a", "e"), None, "now", None, {"a": "1", "e": "1"})  # and "a" is there already
-    (result / "part-half.parquet").write_bytes(b"PAR1 and then the power failed")
-    (result / "of somebody else.txt").touch()
+    (result / f"part-{32 * '0'}.parquet").write_bytes(b"PAR1 and then the power failed")
+    for folder, name in ((result, "of somebody else.txt"), (result, "part-0.parquet.tmp"), (unfinished, "draft.md")):
+        (folder / name).touch()
     chunklab.scale._settle(tmp_path, "now", {"a": "1", "b": "2", "d": "1", "e": "1"})
     assert [chunk.document for chunk in read_chunks(tmp_path)] == ["a", "b", "d", "e"]
     assert sorted(name for part in parts_in(result) for name in part.documents) == ["a", "b", "d", "e"]
-    assert (result / "of somebody else.txt").exists() and not unfinished.exists()
+    assert (result / "of somebody else.txt").exists() and (result / "part-0.parquet.tmp").exists()
+    assert [path.name for path in unfinished.iterdir()] == ["draft.md"]  # the rest is removed
+    with pytest.raises(RuntimeError, match="chunks of 1 documents are gone, as of 'f'"):
+        chunklab.scale._settle(tmp_path, "now", {"f": "1"})
+    assert len(read_chunks(tmp_path)) == 4
     chunklab.scale._settle(tmp_path, "now", {})
     assert read_chunks(tmp_path) == []
+
+
+def test_vectors_of_two_lengths_are_no_result(tmp_path):
+    result, unfinished = tmp_path / CHUNKS, tmp_path / "unfinished"
+    result.mkdir(), unfinished.mkdir()
+    for folder, name, size in ((result, "a", 2), (unfinished, "b", 3)):
+        write_part(folder, rows(name), np.ones((1, size), dtype=np.float32), "now", "model", {name: "1"})
+    with pytest.raises(ValueError, match="embeddings: vectors of 2 numbers and of 3 do not go together"):
+        chunklab.scale._settle(tmp_path, "now", {"a": "1", "b": "1"})
+    assert [chunk.document for chunk in read_chunks(tmp_path)] == ["a"] and not unfinished.exists()
 
 
 def test_a_part_that_is_written_twice_is_there_once(tmp_path):
@@ -429,7 +516,7 @@ def test_a_part_that_is_written_twice_is_there_once(tmp_path):
     names = {write_part(tmp_path, rows("a", "b"), vectors, "now", "model", {"a": "1", "b": "2"}) for _ in range(2)}
     assert len(names) == len(list(tmp_path.iterdir())) == 1
     (part,) = parts_in(tmp_path)
-    assert part == Part(tmp_path / names.pop(), 2, "now", "model", {"a": "1", "b": "2"})
+    assert part == Part(tmp_path / names.pop(), 2, "now", "model", {"a": "1", "b": "2"}, 4)
     other = without(part, ["b"], tmp_path)
     assert pq.read_table(tmp_path / other)["document"].to_pylist() == ["b"]
 
@@ -438,8 +525,9 @@ def test_what_a_row_cannot_hold_is_an_error():
     assert chunk_rows([]).type == rows("a").type and chunk_rows([Chunk("a\0b", 0, 3)])[0]["text"].as_py() == "a\0b"
     with pytest.raises(ValueError, match="surrogates not allowed"):
         chunk_rows([Chunk("\ud800", 0, 1)])
-    with pytest.raises(ValueError, match="metadata cannot be written as JSON"):
-        chunk_rows([Chunk("a", 0, 1, metadata={"when": object()})])
+    for value in (object(), float("nan")):
+        with pytest.raises(ValueError, match="metadata cannot be written as JSON"):
+            chunk_rows([Chunk("a", 0, 1, metadata={"when": value})])
 
 
 # What made the chunks.
@@ -447,7 +535,7 @@ def test_what_a_row_cannot_hold_is_an_error():
 
 def in_a_notebook(source, name):
     """What a cell that holds this source defines, without its place in a file."""
-    defined = {"__name__": "__main__", "RecursiveChunker": RecursiveChunker}
+    defined = {"__name__": "__main__", "RecursiveChunker": RecursiveChunker, "Embeddings": Embeddings}
     exec(source, defined)
     return defined[name]
 
@@ -486,6 +574,62 @@ def test_another_chunker_model_or_code_is_another_recipe():
 
 
 NUMBERS = [(1, 0), (1, 1), (2, 0)]
+
+
+class Has(RecursiveChunker):
+    """A chunker with a setting of any kind."""
+
+    def __init__(self, setting):
+        super().__init__(9)
+        self.setting = setting
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (Path("a"), Path("b")),
+        (np.float32(1), np.float32(2)),
+        (np.array([1]), np.array([2])),
+        (regex.compile("a"), regex.compile("b")),
+        (range(3), range(4)),
+        ("a".count, "b".count),
+        (signal.SIGINT, signal.SIGTERM),
+        (Tokenizer(WordLevel({"a": 0}, "a")), Tokenizer(WordLevel({"b": 0}, "b"))),
+        (DeterministicFakeEmbedding(size=2), DeterministicFakeEmbedding(size=3)),
+    ],
+)
+def test_a_setting_of_any_kind_counts(before, after):
+    assert recipe_of(Has(before), None) != recipe_of(Has(after), None)
+    again = ray.cloudpickle.loads(ray.cloudpickle.dumps(before))
+    assert recipe_of(Has(before), None) == recipe_of(Has(again), None)
+    if isinstance(before, Embeddings):
+        assert recipe_of(Has(0), before) != recipe_of(Has(0), after)
+
+
+@pytest.mark.parametrize(
+    ("where", "counts"),
+    [
+        ("marks = [{}]\nclass Own(RecursiveChunker):\n def spans(self, text): return marks", True),
+        ("class Own(RecursiveChunker):\n marks = [{}]", True),
+        ("class Own(RecursiveChunker):\n @staticmethod\n def size(): return {}", True),
+        ("class Own(RecursiveChunker):\n @property\n def size(self): return {}", True),
+        ("import functools\n@functools.cache\ndef f(): return {}\nclass Own(RecursiveChunker):\n size = f", True),
+        ("text = {}\nclass Own(RecursiveChunker):\n def spans(self, document): return document.text", False),
+    ],
+)
+def test_what_a_notebook_s_own_chunker_uses_counts(where, counts):
+    first, other = (recipe_of(in_a_notebook(where.format(n), "Own")(9), None) for n in (1, 2))
+    assert (first != other) is counts
+
+
+def test_a_model_of_one_s_own_counts_as_a_chunker_does():
+    def model(number, setting):
+        code = f"class Own(Embeddings):\n def embed_documents(self, texts): return [[{number}]]\n embed_query = None"
+        made = in_a_notebook(code, "Own")()
+        made.setting = setting
+        return made
+
+    assert len({recipe_of(Has(0), model(*changed)) for changed in ((1, 0), (2, 0), (1, 1), (1, 0))}) == 3
 
 
 def test_a_recipe_is_the_same_in_every_process():

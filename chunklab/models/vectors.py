@@ -181,7 +181,7 @@ class Cached(Embeddings):
             raise ValueError(f"name={name!r}: must name the model and its settings, as this model has no name itself")
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
             raise ValueError(f"batch_size={batch_size!r}: must be a whole number of 1 or more")
-        self._key = getattr(model, "key", self.name)
+        self.key = getattr(model, "key", self.name)
         self._kept = VectorFile(folder or cache_folder())
         self._batch_size, self._sleep = batch_size, sleep
 
@@ -206,7 +206,7 @@ class Cached(Embeddings):
         texts = [well_formed(text) for text in check_texts(texts)]
         if not texts:
             return embed(self.model, texts)
-        keys = [hashlib.sha256(f"{self._key}\0{text}".encode()).digest() for text in texts]
+        keys = [hashlib.sha256(f"{self.key}\0{text}".encode()).digest() for text in texts]
         vectors = self._kept.read(keys)
         missing = {key: place for place, key in reversed(list(enumerate(keys))) if key not in vectors}
         places = sorted(missing.values())
