@@ -4,6 +4,7 @@ import os
 import shutil
 
 import build
+import live_cells
 import nbformat
 import pytest
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
@@ -135,17 +136,17 @@ def test_the_live_edition_alone_has_the_speakers_notes_and_when_each_begins(cour
     ],
 )
 def test_what_the_live_edition_keeps_of_a_cell(code, kept):
-    assert build.prompts(code, [], ["c = 0\nb + c", "print(d)"]) == kept
+    assert live_cells.prompts(code, [], ["c = 0\nb + c", "print(d)"]) == kept
 
 
 def test_of_a_cell_that_builds_what_the_package_has_the_figure_stays_and_the_rescue_imports():
     code = "import re\n# How.\ndef f(x):\n    return x\ndef g(x):\n    return f(x)\n\nplot_sizes(f(1))\nf(2)"
     tags = ["same-as:chunklab.a.f", "same-as:chunklab.a.g", "same-as:chunklab.b.h"]
-    assert build.prompts(code, tags) == "# How.\n# To write: f(x), g(x)\nimport re\nplot_sizes(f(1))"
+    assert live_cells.prompts(code, tags) == "# How.\n# To write: f(x), g(x)\nimport re\nplot_sizes(f(1))"
     lead = (
         "# Rescue: f and g and h from the package, finished.\nfrom chunklab.a import f, g\nfrom chunklab.b import h\n\n"
     )
-    assert build.rescue(code, tags) == f"{lead}import re\nplot_sizes(f(1))\nf(2)"
+    assert live_cells.rescue(code, tags) == f"{lead}import re\nplot_sizes(f(1))\nf(2)"
 
 
 @pytest.mark.parametrize(
@@ -168,7 +169,7 @@ def test_of_a_cell_that_builds_what_the_package_has_the_figure_stays_and_the_res
     ],
 )
 def test_which_names_a_cell_takes_from_those_above_it(code, names):
-    assert build.used([code]) == set(names.split())
+    assert live_cells.used([code]) == set(names.split())
 
 
 def test_lessons_are_linked_in_every_edition(course):

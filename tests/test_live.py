@@ -13,6 +13,7 @@ import pytest
 from IPython.core.displayhook import CapturingDisplayHook
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
+from live_cells import NOTE
 from test_notebooks import DATED, ROOT, code_of, committed, every_lesson, prose_of
 from traitlets.config import Config
 
@@ -34,7 +35,7 @@ def rescued(live):
 def notes_of(source):
     """Name, minutes and text of each of the speaker's notes."""
     cells = [cell.source for cell in build.read(source) if "speaker" in tags_of(cell)]
-    return [(*build.NOTE.match(text).groups(), " ".join(build.NOTE.sub("", text).split())) for text in cells]
+    return [(*NOTE.match(text).groups(), " ".join(NOTE.sub("", text).split())) for text in cells]
 
 
 # The speaker's notes.
@@ -45,7 +46,7 @@ def test_every_section_has_a_note_and_each_stands_under_its_heading(source):
     headings, seen, noted = [], [], []
     for cell in build.read(source):
         if "speaker" in tags_of(cell):
-            name = build.NOTE.match(cell.source)[1].partition(":")[0]
+            name = NOTE.match(cell.source)[1].partition(":")[0]
             assert any(title.startswith(name) for _, title in headings), f"{name}: no heading above it begins so"
             noted += [] if noted and noted[-1] == name else [name]
         elif cell.cell_type == "markdown" and (found := re.findall(r"^(#{1,3}) (.+)$", cell.source, re.M)):
