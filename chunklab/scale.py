@@ -323,7 +323,7 @@ def _done(
     folder: Path,
     recipe: str,
 ) -> Iterator[dict[str, Any]]:
-    """Have files read, cut, embedded and written, and give what was done with each as it is done."""
+    """Have files read, cut, embedded and written, and give what was done with each."""
     ray = load_ray()
     with running(ray), quietly(ray):
         cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
@@ -339,13 +339,15 @@ def _done(
             )
         )
         try:
-            for batch in stream.iter_batches(batch_size=None, batch_format="pyarrow"):
-                yield from batch.to_pylist()
+            # All at once, as these are a few words a document, and a stream would have threads that outlive an error.
+            done = stream.materialize()
         except BaseException as error:
             # What holds the error, as a notebook does, would hold Ray's actors by it: the next run would wait for them.
             del stream
             _forget(error)
             raise
+        for batch in done.iter_batches(batch_size=None, batch_format="pyarrow"):
+            yield from batch.to_pylist()
 
 
 def _forget(error: BaseException) -> None:
