@@ -13,7 +13,7 @@ import argparse
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import pairwise
@@ -40,11 +40,17 @@ from chunklab import (
 from chunklab.chunk import Chunk
 from chunklab.hybrid import WordScores, stemmed
 from chunklab.retrieval import Hit
+from chunklab.rows import Difference
 
 SIZES, WORDS, SHARES = (700, 850, 1000, 1200, 1400), (0.3, 0.4, 0.5), (None, 0.6, 0.65, 0.7, 0.75)
 AIM = {"recall": 87.3, "iou": 8.0}  # the published best of a large paid embedder
 # Tokens (cl100k) that the report's recursive chunks of 200 tokens hold, those five that MiniLM finds for a question.
 FIVE_CHUNKS = 736
+CHOSEN = "(the chosen)"
+PUBLISHED = {
+    "cluster 200, text-embedding-3-large": ("87.3", "8.0", "8.0"),
+    "token 250/125 and cluster 200, MiniLM": ("82.4 and 75.2", "3.5 and 7.2", "3.6 and 7.2"),
+}
 CUT = partial(RecursiveChunker, separators=["\n\n", "\n", ".", "?", "!", " ", ""])
 
 
@@ -148,23 +154,23 @@ def ideas(chunks: list[Chunk], model: Any, weight: float, other: Any) -> dict[st
         return np.array([words.scores(query) for query in queries])
 
     scores = {
-        "neighbours for words too": lambda q: mixed(index.scores(q), with_neighbours(bm25(q), chunks)),
-        "neighbours for the sum": lambda q: with_neighbours(mixed(sentences.scores(q), bm25(q)), chunks),
-        "words of the first five added": lambda q: mixed(
+        "neighbours count for the words' score too": lambda q: mixed(index.scores(q), with_neighbours(bm25(q), chunks)),
+        "neighbours count for the sum of both": lambda q: with_neighbours(mixed(sentences.scores(q), bm25(q)), chunks),
+        "20 words of the first five chunks added to the question (as RM3)": lambda q: mixed(
             index.scores(q), expanded(words, chunks, q, mixed(index.scores(q), bm25(q)))
         ),
-        "the static model's cosines added": lambda q: mixed(
+        "the static model's cosines added to MiniLM's": lambda q: mixed(
             standardised(index.scores(q)) + standardised(second.scores(q)), bm25(q)
         ),
     }
     return {
-        "as chosen": Hybrid(index, word_weight=weight),
-        "meaning alone": index,
-        "meaning alone, by the chunk's vector": ChunkIndex(chunks, model),
+        CHOSEN: Hybrid(index, word_weight=weight),
+        "meaning alone: chunk, sentences, neighbours": index,
+        "the chunk's cosine alone": ChunkIndex(chunks, model),
         "words alone": Hybrid(index, word_weight=1),
-        "the chunk's vector and words": Hybrid(ChunkIndex(chunks, model), word_weight=weight),
+        "words and the chunk's cosine": Hybrid(ChunkIndex(chunks, model), word_weight=weight),
         "without neighbours": Hybrid(sentences, word_weight=weight),
-        "sentence_weight 0.7": Hybrid(MultiVectorIndex(chunks, model, 0.7), word_weight=weight),
+        "`sentence_weight=0.7`": Hybrid(MultiVectorIndex(chunks, model, 0.7), word_weight=weight),
         "the static model in MiniLM's place": Hybrid(second, word_weight=weight),
         **{name: Sketch(chunks, score) for name, score in scores.items()},
     }
@@ -177,19 +183,20 @@ def course_rows(model: Any, weight: float, share: float | None, sizes: Sequence[
         board = Scoreboard(model, k=k)
         for size in sizes:
             for cut in shares:
-                board.add(f"recursive {size}, k = {k}, share {cut}", CUT(size), index=pipeline(weight, cut))
+                name = f"{size:,} characters, k = {k}{f', share {cut}' if cut else ''}"
+                board.add(name, CUT(size), index=pipeline(weight, cut))
         frames.append(board.frame())
     return pd.concat(frames)
 
 
-def shown(row: pd.Series) -> str:
-    """Recall and IoU with their intervals, and tokens."""
+def shown(row: pd.Series) -> list[str]:
+    """Recall and IoU with their intervals, precision, tokens."""
     cells = [f"{row[m]:.1f} [{row[f'{m}_low']:.1f}, {row[f'{m}_high']:.1f}]" for m in AIM]
-    return " | ".join([*cells, f"{row['precision']:.1f}", f"{row['tokens']:.0f}"])
+    return [*cells, f"{row['precision']:.1f}", f"{row['tokens']:.0f}"]
 
 
-def search(kept: str | None, smoke: bool) -> tuple[pd.Series, dict[str, pd.DataFrame]]:
-    """What the sweep chooses, and the tables: the sweep, the other half, the ideas, the course's corpus."""
+def search(kept: str | None, smoke: bool) -> dict[str, pd.DataFrame]:
+    """Print and give what the sweep chooses: the sweep, the other half, the ideas, the course's corpus."""
     documents, questions = (load_corpus(), load_questions()) if smoke else load_benchmark()
     model, other = embeddings("static" if smoke else "minilm"), embeddings("static")
     sizes, weights, shares = (SIZES[:1], WORDS[:1], SHARES[:2]) if smoke else (SIZES, WORDS, SHARES)
@@ -207,20 +214,19 @@ def search(kept: str | None, smoke: bool) -> tuple[pd.Series, dict[str, pd.DataF
 
     other_half = Scoreboard(model, documents, held)
     rows = {
-        f"recursive {size}, {best['strategy']}: chosen": (size, pipeline(weight, share)),
-        f"recursive {size}, without a share": (size, pipeline(weight, None)),
-        f"recursive {lean_size}, {lean['strategy']}: chosen of those of {FIVE_CHUNKS} tokens": (
+        f"**chosen**: {described(size, weight, share)}": (size, pipeline(weight, share)),
+        f"{size:,} characters, without `min_share`": (size, pipeline(weight, None)),
+        f"chosen among those that read {FIVE_CHUNKS} tokens or fewer: {described(lean_size, *lean_variant)}": (
             lean_size,
             pipeline(*lean_variant),
         ),
-        f"recursive {size}, cosines alone": (size, ChunkIndex),
-        "recursive 700, Hybrid and MultiVectorIndex as they come": (700, pipeline(0.5, None)),
-        "recursive 700, the same with the share": (700, pipeline(0.5, share)),
+        f"{size:,} characters, cosines alone": (size, ChunkIndex),
+        "700 characters, `Hybrid(MultiVectorIndex(…))` as it comes": (700, pipeline(0.5, None)),
+        f"700 characters, the same with `min_share={share}`": (700, pipeline(0.5, share)),
     }
     for name, (of_size, index) in rows.items():
         other_half.add(name, CUT(of_size), index=index)
-    for metric in AIM:
-        print(other_half.compare(*list(rows)[:2], metric))
+    gains = {metric: other_half.compare(*list(rows)[:2], metric) for metric in AIM}
 
     first_half = Scoreboard(model, documents, tune)
     chunks = [chunk for name, text in documents.items() for chunk in CUT(size).chunk(text, name)]
@@ -229,13 +235,73 @@ def search(kept: str | None, smoke: bool) -> tuple[pd.Series, dict[str, pd.DataF
         for cut in (None, share):
             first_half.add(f"{name}, share {cut}", chunks, index=lambda *_, f=finds, c=cut: TopN(f, 5, min_share=c))
     for trim in (0.4, 0.5, 0.6):
-        finds = TopN(tried["as chosen"], 5, min_share=share)
-        first_half.add(
-            f"chunks trimmed to sentences, {trim}", chunks, index=lambda *_, f=finds, t=trim: Trimmed(f, model, t)
-        )
+        name = f"the chosen, chunks trimmed from the first to the last sentence within {trim} of their best's cosine"
+        finds = TopN(tried[CHOSEN], 5, min_share=share)
+        first_half.add(f"{name}, share {share}", chunks, index=lambda *_, f=finds, t=trim: Trimmed(f, model, t))
     tables = {"tuning half: the sweep": frame.set_index(["chunk_size", "strategy"])}
     tables |= {"held-out half": other_half.frame(), "tuning half: ideas": first_half.frame()}
-    return best, tables | {"the course's corpus": course_rows(model, weight, share, (600,) if smoke else (600, 1000))}
+    tables["the course's corpus"] = course_rows(model, weight, share, (600,) if smoke else (600, 1000))
+    print_held_out(other_half.frame(), gains)
+    print_sweep(frame, variants)
+    print_ideas(first_half.frame(), share)
+    print_rows("the course's own corpus, all questions", tables["the course's corpus"])
+    return tables
+
+
+def described(size: int, weight: float, share: float | None) -> str:
+    """A pipeline as code."""
+    cut = f", min_share={share}" if share else ""
+    return f"`RecursiveChunker({size})`, `Hybrid(MultiVectorIndex(…), word_weight={weight}{cut})`"
+
+
+def print_table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> None:
+    """A table, after an empty line."""
+    print(f"\n| {' | '.join(head)} |\n|{' --- |' * len(head)}")
+    for cells in lines:
+        print(f"| {' | '.join(cells)} |")
+
+
+def print_rows(title: str, frame: pd.DataFrame, more: Iterable[Sequence[str]] = ()) -> None:
+    """Rows of a scoreboard: recall and IoU with their intervals, precision, tokens."""
+    lines = [(str(name), *shown(row)) for name, row in frame.iterrows()]
+    print_table([title, "recall", "IoU", "precision", "tokens"], [*lines, *more])
+
+
+def print_held_out(frame: pd.DataFrame, gains: dict[str, Difference]) -> None:
+    """What was chosen, on the other half, beside what was published; and what `min_share` did there."""
+    published = [(f"published: {name}, all questions", *figures, "") for name, figures in PUBLISHED.items()]
+    print_rows("on the held-out half", frame, published)
+    head = [
+        "on the held-out half: the chosen minus the same without `min_share`",
+        "points",
+        "questions higher",
+        "lower",
+    ]
+    lines = [
+        (m, f"{g.mean:+.1f} [{g.low:+.1f}, {g.high:+.1f}]", f"{len(g.higher)} of {g.questions}", str(len(g.lower)))
+        for m, g in gains.items()
+    ]
+    print_table(head, lines)
+
+
+def print_sweep(frame: pd.DataFrame, variants: dict[str, tuple[float, float | None]]) -> None:
+    """The tuning half: a line a size and weight, a column a share."""
+    shares, lines = list(dict.fromkeys(share for _, share in variants.values())), {}
+    for _, row in frame.iterrows():
+        weight, share = variants[row["strategy"]]
+        line = lines.setdefault(f"{row['chunk_size']:,} characters, words {weight}", {})
+        line[share] = f"{row['recall']:.1f} / {row['iou']:.1f} ({row['tokens']:.0f})"
+    head = ["tuning half: recall / IoU (tokens)", *(str(share or "no share") for share in shares)]
+    print_table(head, [(name, *(line[share] for share in shares)) for name, line in lines.items()])
+
+
+def print_ideas(frame: pd.DataFrame, share: float | None) -> None:
+    """What else was tried, with the chosen share and without."""
+    cells = {name: f"{row['recall']:.1f} / {row['iou']:.1f}" for name, row in frame.iterrows()}
+    ends = [f", share {share}", ", share None"]
+    names = dict.fromkeys(name.removesuffix(ends[0]).removesuffix(ends[1]) for name in cells)
+    lines = [(name, *(cells.get(name + end, "") for end in ends)) for name in names]
+    print_table(["tuning half: instead of the chosen", f"recall / IoU, share {share}", "without"], lines)
 
 
 def main(arguments: Sequence[str]) -> dict[str, pd.DataFrame]:
@@ -245,13 +311,7 @@ def main(arguments: Sequence[str]) -> dict[str, pd.DataFrame]:
     parser.add_argument("--smoke", action="store_true", help="the course's corpus, the static model, few rows")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore", UserWarning)  # the frame counts the chunks that are too long
-    best, tables = search(options.kept, options.smoke)
-    print(f"chosen: {best.name}, margin {margin(best):+.1f} standard errors")
-    for title, frame in tables.items():
-        print(f"\n{title}\n| row | recall | IoU | precision | tokens |\n| --- | --- | --- | --- | --- |")
-        for name, row in frame.iterrows():
-            print(f"| {' · '.join(map(str, name)) if isinstance(name, tuple) else name} | {shown(row)} |")
-    return tables
+    return search(options.kept, options.smoke)
 
 
 if __name__ == "__main__":

@@ -58,12 +58,14 @@ def measure(wanted: int) -> None:
     chunks, model, figures = collection(wanted), embeddings("static"), {}
     model.embed_query("the model is loaded")
     questions = [chunk.text[:60] for chunk in chunks[:: max(1, wanted // 200)][:200]]
-    figures["MB before"] = held()
+    figures["documents"] = len({chunk.document for chunk in chunks})
+    figures["characters of a chunk, on average"] = sum(len(chunk.text) for chunk in chunks) / len(chunks)
+    figures["MB before the first vector: Python, the model, the texts"] = held()
 
     begin = time.perf_counter()
     index = ChunkIndex(chunks, model)
     figures["seconds to index"] = time.perf_counter() - begin
-    figures["MB at the peak"] = held()
+    figures["MB, indexed"] = held()
 
     begin = time.perf_counter()
     for question in questions:
@@ -71,7 +73,7 @@ def measure(wanted: int) -> None:
     figures["questions a second, one by one"] = len(questions) / (time.perf_counter() - begin)
     begin = time.perf_counter()
     index.search_many(questions, k=10)
-    figures["questions a second, together"] = len(questions) / (time.perf_counter() - begin)
+    figures["questions a second, 200 together"] = len(questions) / (time.perf_counter() - begin)
 
     name = chunks[wanted // 2].document
     changed = [chunk for chunk in chunks if chunk.document == name]
@@ -79,17 +81,17 @@ def measure(wanted: int) -> None:
     changed[0] = Chunk(text, 0, len(text), name, changed[0].id, None, 0, changed[0].total)
     begin = time.perf_counter()
     index.update(name, changed)
-    figures["seconds to update one document"] = time.perf_counter() - begin
-    figures["MB at the peak, with the update"] = held()
+    figures["seconds to update one document (one new chunk is embedded)"] = time.perf_counter() - begin
+    figures["MB, and one document updated (the old index stands until the new one does)"] = held()
 
     begin = time.perf_counter()
     hybrid = Hybrid(index)
-    figures["seconds to count the words"] = time.perf_counter() - begin
+    figures["seconds to count the words, for `Hybrid`"] = time.perf_counter() - begin
     begin = time.perf_counter()
     for question in questions[:50]:
         hybrid.search(question, k=10)
     figures["questions a second, by words and meaning"] = len(questions[:50]) / (time.perf_counter() - begin)
-    figures["MB at the peak, with the words"] = held()
+    figures["MB, and words counted"] = held()
     for figure, value in figures.items():
         print(f"{figure}\t{value}")
 
@@ -102,9 +104,13 @@ def main(arguments: list[str] | None = None) -> list[tuple[str, float]]:
     code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import index; index.measure({wanted})"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True).stdout
     results = [(name, float(value)) for name, value in (line.split("\t") for line in printed.splitlines())]
-    print(f"| {wanted:,} chunks, WordLlama | |\n| --- | --- |")
-    for name, value in results:
-        print(f"| {name} | {value:,.3g} |" if value < 100 else f"| {name} | {value:,.0f} |")
+    for head, memory in ((f"{wanted:,} chunks", False), ("MB at the peak, of a process of its own (VmHWM)", True)):
+        print(f"| {head} | |\n| --- | --- |")
+        for name, value in results:
+            if name.startswith("MB") is memory:
+                shown = f"{value:,.3g}" if value < 100 else f"{value:,.0f}"
+                print(f"| {name.removeprefix('MB').lstrip(' ,')} | {shown} |")
+        print()
     return results
 
 

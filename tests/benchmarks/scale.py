@@ -145,21 +145,26 @@ def main(arguments: list[str] | None = None) -> list[tuple[str, float]]:
         one, everything = (run(way, folder, Path(temporary, way)) for way in ("one", "all"))
         if one["chunks"] != everything["chunks"]:
             raise RuntimeError(f"{one['chunks']} chunks of one process, {everything['chunks']} of all")
-    results = [
-        ("chunks", one["chunks"]),
-        ("one process: seconds", one["seconds"]),
-        ("one process: MB at the peak", one["MB"]),
-        ("seconds to start Ray", everything["start"]),
-        ("Ray: seconds", everything["seconds"]),
-        ("Ray: MB at the peak, all processes", everything["MB"]),
-        ("throughput, Ray / one process, once the workers have started", everything["rate"] / one["rate"]),
-        ("the same, of the whole call", one["seconds"] / everything["seconds"]),
-        ("the same, with starting Ray", one["seconds"] / (everything["start"] + everything["seconds"])),
-    ]
-    print(f"| {characters / 1e6:,.0f} million characters, WordLlama | |\n| --- | --- |")
-    for name, value in results:
-        print(f"| {name} | {value:,.3g} |" if value < 100 else f"| {name} | {value:,.0f} |")
-    return results
+    whole, rates = one["seconds"] / everything["seconds"], everything["rate"] / one["rate"]
+    with_start = one["seconds"] / (everything["start"] + everything["seconds"])
+    rows = {
+        "seconds": (one["seconds"], everything["seconds"], ""),
+        "seconds to start Ray before that": ("", everything["start"], ""),
+        "MB at the peak, all processes (proportional set size)": (one["MB"], everything["MB"], 3000),
+        "throughput against one process, once the workers have started": (1, rates, 1.5),
+        "throughput of the whole call": (1, whole, ""),
+        "the same, with starting Ray": (1, with_start, ""),
+    }
+    size = f"{characters / 1e6:,.0f} million characters, {one['chunks']:,} chunks, WordLlama"
+    print(f"| {size} | one process | Ray, {os.cpu_count()} cores | asked |\n| --- | --- | --- | --- |")
+    for name, values in rows.items():
+        print(f"| {name} | {' | '.join(map(shown, values))} |")
+    return [("chunks", one["chunks"]), *((name, values[1]) for name, values in rows.items())]
+
+
+def shown(value: float | str) -> str:
+    """A figure to three digits, if it has a point; "" where there is none."""
+    return value if isinstance(value, str) else f"{value:,.3g}" if value < 100 else f"{value:,.0f}"
 
 
 if __name__ == "__main__":

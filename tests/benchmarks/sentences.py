@@ -1,10 +1,10 @@
 """Sentences and paragraphs against peers: `python tests/benchmarks/sentences.py` (add --smoke for a quick look).
 
-First, which sentence boundaries are found, on the texts of tests/boundaries: precision, recall and F1 over all
-boundaries, counted as places between characters that are not white space. The peers are NLTK's punkt, pysbd and
-chonkie, all set to English, their default; so there is a column for the kinds of text that are English. Then speed, as
-ratios in one process (see speed.py). A peer that is not installed is left out: `pip install nltk pysbd chonkie`. NLTK
-wants its punkt_tab data in a folder that NLTK_DATA names; the llama-index-core wheel carries them.
+First, which sentence boundaries are found, on the texts of tests/boundaries: F1 over all boundaries, counted as places
+between characters that are not white space. The peers are NLTK's punkt, pysbd and chonkie, all set to English, their
+default; so there is a column for the kinds of text that are English. Then speed, as ratios in one process (see
+speed.py). A peer that is not installed is left out: `pip install nltk pysbd`. NLTK wants its punkt_tab data in a folder
+that NLTK_DATA names; the llama-index-core wheel carries them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+
+import chonkie
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -30,7 +33,9 @@ NOT_ENGLISH = (
 
 def splitters() -> dict[str, Splitter]:
     """Name of each splitter, and what gives a text's sentences in order."""
-    found: dict[str, Splitter] = {"chunklab": lambda text: [text[start:end] for start, end in sentence_spans(text)]}
+    found: dict[str, Splitter] = {
+        "chunklab `sentence_spans`": lambda text: [text[start:end] for start, end in sentence_spans(text)]
+    }
     try:
         from nltk.tokenize.punkt import PunktTokenizer
 
@@ -43,37 +48,31 @@ def splitters() -> dict[str, Splitter]:
         found["pysbd"] = pysbd.Segmenter(language="en", clean=False).segment
     except ImportError as error:
         print(f"left out: {error.name}", file=sys.stderr)
-    try:
-        import chonkie
-
-        for least in (12, 1):  # its default joins a sentence of under 12 characters to the next
-            chunker = chonkie.SentenceChunker(
-                tokenizer="character",
-                chunk_size=1,
-                chunk_overlap=0,
-                min_sentences_per_chunk=1,
-                min_characters_per_sentence=least,
-            )
-            found[f"chonkie, {least} characters at least"] = lambda text, chunker=chunker: [
-                c.text for c in chunker.chunk(text)
-            ]
-    except ImportError as error:
-        print(f"left out: {error.name}", file=sys.stderr)
+    for least in (12, 1):  # its default joins a sentence of under 12 characters to the next
+        chunker = chonkie.SentenceChunker(
+            tokenizer="character",
+            chunk_size=1,
+            chunk_overlap=0,
+            min_sentences_per_chunk=1,
+            min_characters_per_sentence=least,
+        )
+        found[f"chonkie, {least} character{'s' * (least > 1)} at least"] = lambda text, chunker=chunker: [
+            c.text for c in chunker.chunk(text)
+        ]
     return found
 
 
 def boundary_table() -> dict[str, list[float]]:
-    """Print precision, recall and F1; gives the F1 of every splitter on every set."""
+    """Print and give the F1 of every splitter on every set."""
     first, second = marked(), marked("second")
     english = [text for text in first + second if text[0] not in NOT_ENGLISH]
-    sets = {"first set": first, "second set": second, "English of both": english}
+    sets = {"first set": first, "second set": second, "English texts of both": english}
     heads = [f"{name} ({sum(len(sentences) - 1 for _, sentences in texts)} boundaries)" for name, texts in sets.items()]
-    print(f"| precision / recall / F1 | {' | '.join(heads)} |\n| --- |{' --- |' * len(sets)}")
+    print(f"| F1 | {' | '.join(heads)} |\n| --- |{' --- |' * len(sets)}")
     table = {}
     for name, split in splitters().items():
-        rows = [scores(split, texts) for texts in sets.values()]
-        table[name] = [f1 for _, _, f1 in rows]
-        print(f"| {name} | {' | '.join(f'{p:.3f} / {r:.3f} / **{f:.3f}**' for p, r, f in rows)} |")
+        table[name] = [scores(split, texts)[2] for texts in sets.values()]
+        print(f"| {name} | {' | '.join(f'{f1:.3f}' for f1 in table[name])} |")
     return table
 
 
@@ -96,29 +95,18 @@ def rows(text: str) -> Iterator[Row]:
     for name, split in splitters().items():
         if name in asked:
             piece = part if name == "pysbd" else text[:500_000]
-            yield Row(
-                "sentence_spans", lambda p=piece: sentence_spans(p), name, lambda s=split, p=piece: s(p), asked[name]
-            )
-    try:
-        import chonkie
-
-        ours, peer = (
-            SentenceChunker(1000),
-            chonkie.SentenceChunker(tokenizer="character", chunk_size=1000, chunk_overlap=0),
-        )
-        yield Row(
-            "SentenceChunker(1000).chunk, 100 kB", lambda: ours.chunk(part), "chonkie", lambda: peer.chunk(part), 0.5
-        )
-    except ImportError:
-        pass
+            ours, theirs = partial(sentence_spans, piece), partial(split, piece)
+            yield Row("`sentence_spans`", ours, name, theirs, asked[name], len(piece))
+    peer = chonkie.SentenceChunker(tokenizer="character", chunk_size=1000, chunk_overlap=0)
+    ours, theirs = partial(SentenceChunker(1000).chunk, part), partial(peer.chunk, part)
+    yield Row("`SentenceChunker(1000).chunk`", ours, "chonkie SentenceChunker", theirs, 0.5, len(part))
     slices, joined = ParagraphChunker(), ParagraphChunker(join="\n\n")
     large = text * max(1, 10_000_000 // len(text)) if len(text) > 1_000_000 else text
-    rule = "RAG Me Up's rule"
-    yield Row("ParagraphChunker().split_text", lambda: slices.split_text(large), rule, lambda: rag_me_up(large), 1.0)
-    yield Row(
-        "ParagraphChunker().split_text, 100 kB", lambda: slices.split_text(part), rule, lambda: rag_me_up(part), 1.0
-    )
-    yield Row("the same, join='\\n\\n'", lambda: joined.split_text(large), rule, lambda: rag_me_up(large), 1.0)
+    ways = {"`ParagraphChunker.split_text`": slices, 'the same, `join="\\n\\n"`': joined}
+    for piece in (part, large):
+        for name, chunker in ways.items():
+            ours, theirs = partial(chunker.split_text, piece), partial(rag_me_up, piece)
+            yield Row(name, ours, "RAG Me Up's rule", theirs, 1.0, len(piece))
 
 
 def growth(text: str, factor: int) -> Iterator[tuple[str, Callable[[], object], Callable[[], object]]]:
@@ -138,13 +126,13 @@ def main(arguments: list[str] | None = None) -> tuple[dict[str, list[float]], li
     text, rounds, results = public_text()[: 50_000 if smoke else None], (1 if smoke else 9), []
     table = boundary_table()
 
-    print(f"\n| ours | peer | times as quick | asked |\n| --- | --- | --- | --- |  {len(text):,} characters")
+    print("\n| ours | against | characters | ratio | asked |\n| --- | --- | --- | --- | --- |")
     for row in rows(text):
         _, ratio, _ = paired(row.ours, row.peer, rounds)
         results.append((row.name, ratio))
-        print(f"| {row.name} | {row.peer_name} | {ratio:.2f} | {row.asked:.2g} |")
+        print(f"| {row.name} | {row.peer_name} | {row.characters:,} | {ratio:.2f} | {row.asked:.2g} |")
 
-    print("\n| ours | twice the text (2 is linear) |\n| --- | --- |")
+    print("\n| ours | 10 MB against 5 MB (2 is linear) |\n| --- | --- |")
     for name, once, twice in growth(text, 1 if smoke else 5):
         _, ratio, _ = paired(once, twice, 1 if smoke else 3)
         results.append((name, ratio))

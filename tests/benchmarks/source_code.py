@@ -84,7 +84,7 @@ def main(arguments: list[str] | None = None) -> list[tuple[str, float]]:
     print("| --- " * 6 + "|")
     shares = " | ".join(f"{sum(count for _, count in pairs) / fit:.1%}" for pairs in (kept, theirs))
     speed = sum(map(len, texts)) / took / 1e6
-    print(f"| CodeChunker('python', {SIZE}) | LangChain, Language.PYTHON | {speed:.1f} | {ratio:.2f} | {shares} |")
+    print(f'| `CodeChunker("python", {SIZE})` | LangChain, `Language.PYTHON` | {speed:.1f} | {ratio:.2f} | {shares} |')
 
     print("\n| text | 2 MB against 1 MB (2 is linear) |\n| --- | --- |")
     for name, line in GROWING.items():
