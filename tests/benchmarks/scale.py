@@ -56,9 +56,9 @@ def one_process(folder: Path, output: Path) -> int:
     chunker, count = RecursiveChunker(500), 0
     write = scale._Writer(embeddings("static"), str(output), "recipe")
     for group in scale._groups(scale._listed(folder, []), {}, 1):
-        documents = scale._cut(group, chunker, output)
-        write(documents)
-        count += sum(map(len, documents["chunks"].to_pylist()))
+        for documents in scale._cut(group, chunker, output):
+            write(documents)
+            count += sum(map(len, documents["chunks"].to_pylist()))
     return count
 
 
