@@ -265,10 +265,8 @@ def _clear(folder: Path) -> None:
     """Remove what runs have left in a folder, and the folder if nothing of somebody else's is in it."""
     for path in chain(folder.glob(PARTS), folder.glob(f"{PARTS}.*.tmp"), folder.glob(_TRIES)):
         path.unlink(missing_ok=True)
-    try:
+    with suppress(OSError):
         folder.rmdir()
-    except OSError:
-        pass
 
 
 # What is asked for.
