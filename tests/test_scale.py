@@ -617,7 +617,7 @@ def test_a_setting_of_any_kind_counts(before, after):
         ("class Own(RecursiveChunker):\n marks = [{}]", True),
         ("class Own(RecursiveChunker):\n @staticmethod\n def size(): return {}", True),
         ("class Own(RecursiveChunker):\n @property\n def size(self): return {}", True),
-        ("import functools\n@functools.cache\ndef f(): return {}\nclass Own(RecursiveChunker):\n size = f", True),
+        ("from functools import cache\n@cache\ndef f(): return {}\nclass Own(RecursiveChunker):\n size = f", True),
         ("text = {}\nclass Own(RecursiveChunker):\n def spans(self, document): return document.text", False),
     ],
 )
