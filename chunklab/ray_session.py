@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from chunklab.chunk import check_size
@@ -68,36 +68,37 @@ def _stderr_to(place: int) -> Iterator[None]:
 
 _lock = threading.Lock()
 _runs = 0  # that go on, each in its thread
-_started_here = False
+_held = ExitStack()  # what the last of them gives back
 
 
 @contextmanager
 def running(ray: Any) -> Iterator[None]:
-    """Ray, as it runs already, on the cluster that RAY_ADDRESS names, or started here and ended afterwards.
+    """Ray, as it runs already, on the cluster that RAY_ADDRESS names, or started here and ended afterwards; quietly.
 
     Of several runs at once, in threads of one process, the first starts it and the last ends it.
     """
-    global _runs, _started_here
+    global _runs
     with _lock:
-        if not ray.is_initialized():
-            if os.environ.get("RAY_ADDRESS"):
-                ray.init(log_to_driver=False, logging_level=logging.ERROR)
-            else:
-                start_ray()
-            _started_here = True
+        if not _runs:
+            if not ray.is_initialized():
+                if os.environ.get("RAY_ADDRESS"):
+                    ray.init(log_to_driver=False, logging_level=logging.ERROR)
+                else:
+                    start_ray()
+                _held.callback(ray.shutdown)
+            _held.enter_context(_quietly(ray))
         _runs += 1
     try:
         yield
     finally:
         with _lock:
             _runs -= 1
-            if _started_here and not _runs:
-                _started_here = False
-                ray.shutdown()
+            if not _runs:
+                _held.close()
 
 
 @contextmanager
-def quietly(ray: Any) -> Iterator[None]:
+def _quietly(ray: Any) -> Iterator[None]:
     """Ray Data without its bars and plans, which would stand in a notebook; errors are still raised."""
     context, log = ray.data.DataContext.get_current(), logging.getLogger("ray.data")
     # A block that is passed over would be documents that are missing.

@@ -50,7 +50,7 @@ from chunklab.chunkers.distances import embed_in_blocks
 from chunklab.documents import MAX_BYTES, read_document, utf_8
 from chunklab.models.vectors import check_model, unit
 from chunklab.queries import model_name
-from chunklab.ray_session import load_ray, quietly, running, start_ray
+from chunklab.ray_session import load_ray, running, start_ray
 
 __all__ = ["CorpusRun", "chunk_corpus", "index_from_parquet", "read_chunks", "start_ray"]
 
@@ -323,7 +323,7 @@ def _done(
 ) -> Iterator[dict[str, Any]]:
     """Have files read, cut, embedded and written, and give what was done with each."""
     ray = load_ray()
-    with running(ray), quietly(ray):
+    with running(ray):
         cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
         groups = list(_groups(files, known, cores))
         actors = ray.data.ActorPoolStrategy(size=min(cores, len(groups)))

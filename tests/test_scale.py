@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -361,6 +362,7 @@ def test_of_several_runs_at_once_the_last_ends_ray(monkeypatch):
     fake = FakeRay()
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setattr(chunklab.ray_session, "start_ray", lambda: setattr(fake, "on", True))
+    monkeypatch.setattr(chunklab.ray_session, "_quietly", lambda ray: nullcontext())
     first, second = chunklab.ray_session.running(fake), chunklab.ray_session.running(fake)
     first.__enter__(), second.__enter__()
     first.__exit__(None, None, None)
