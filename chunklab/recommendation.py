@@ -84,7 +84,7 @@ class Recommendation:
         return "known-item queries (no questions)" if self.with_known_items else "questions"
 
     def text(self) -> str:
-        """What is recommended, why, how sure that is, and what it costs: a paragraph."""
+        """What is recommended, why, how sure that is, and what it costs: a line each."""
         default, count = run_name(DEFAULT), len(self.questions)
         said = [f"Recommended: {self.name}."]
         if self.with_known_items:
@@ -140,7 +140,7 @@ class Recommendation:
             f"read a question (of {self.max_tokens:,} allowed), {row.calls.embedded:,} texts embedded "
             f"by {self.embedder}, no call of a language model."
         )
-        return " ".join(said)
+        return "\n".join(said)
 
     def html(self) -> str:
         """The report: one page that needs nothing else."""

@@ -3,7 +3,7 @@
 #
 # **Minutes:** 75 · **Before:** lesson 08
 #
-# Fifteen ways to cut; size, overlap, search, model. What do you turn first?
+# Twenty ways to cut; size, overlap, search, model. What do you turn first?
 #
 # When you have done this lesson you will be able to
 #
@@ -39,8 +39,8 @@ from chunklab.models.weights import cache_folder
 # %% [markdown]
 # ## The flaw: one setting
 #
-# Lesson 08 found 10.8 points between recursive and semantic chunks, in one setting. Recursive against bounded semantic
-# chunks in four others. (`sweep` tries combinations, and keeps what it measured in a file.)
+# Lesson 08 found 10.8 points between recursive and semantic chunks, in one setting. Here are four others; the semantic
+# chunks have a maximum. (`sweep` tries combinations, and keeps what it measured in a file.)
 
 # %% [markdown] tags=["speaker"]
 # **The flaw · 4 min** Four settings, four differences, none of them sure. Of what, then, was lesson 08's 10.8 a
@@ -48,7 +48,7 @@ from chunklab.models.weights import cache_folder
 # first run takes a while, and later ones read a file; run it before class.
 
 # %%
-# by: two ways to search, each within 1,000 tokens. recall_each: a number a question.
+# `by`: two ways to search (`strategy`), within 1,000 tokens. `recall_each`: a list, a number for each question.
 warnings.simplefilter("ignore")  # of chunks that MiniLM cannot read whole, and answers that cannot be used
 corpus, questions, static, llm = cl.load_corpus(), cl.load_questions(), cl.embeddings("static"), cl.chat()
 spend, folder = {"k": 30, "max_tokens": 1000}, cache_folder() / "lesson_09"
@@ -63,7 +63,7 @@ lines = {at: (gain.mean(), *bootstrap(gain)) for at, gain in (each["recursive"] 
 pd.DataFrame(lines, index=["recursive minus semantic", "low", "high"]).T.round(1)
 
 # %% [markdown]
-# One to five points, none of them sure. What is gained in one setting is not the method's alone. So turn everything.
+# One to five points, none sure. What is gained in one setting is not the method's alone: turn everything.
 #
 # ## Predict
 #
@@ -128,9 +128,10 @@ for knob in knobs:
 print(f"question {recall.mean(axis=0).var() / recall.var():.0%}, run {recall.mean(axis=1).var() / recall.var():.1%}")
 
 # %% [markdown]
-# Search, 79 % (your first guess). What people argue about shares the rest. (Shares are never below 0: chance gives each a few
-# percent. And they belong to the values tried.) The last line: *which question* is asked explains 55 %, which run 2.4 %; in
-# the rest, runs gain here what they lose there. Pairing removes the 55 %.
+# Of what runs differ by, search explains 79 % (your first guess). What people argue about shares the rest. (Shares are never
+# below 0, so these intervals are no test. And they belong to the values tried.) The last line: *which question* is asked
+# explains 55 %, which run 2.4 % (the 79 % are of these); in the rest, runs gain here what they lose there. Pairing removes
+# the 55 %.
 #
 # ### The best of many
 #
@@ -156,12 +157,12 @@ pd.DataFrame(lines, index=["promised", "kept", "any run", "plain"]).T.round(1).r
 
 # %% [markdown]
 # Twelve questions promise 72.6 and keep 57.2 (your second guess): more than the average run, less than the plain one, which
-# we knew to be good. With 110 choosing gains a point on it, and still promises too much. So one half of the questions
-# chooses, the other reports; `halves` deals them out.
+# these same questions had shown us. With 110 choosing gains a point on it, and still promises too much. So one half of the
+# questions chooses, the other reports.
 #
 # ## Check it against the library
 #
-# SciPy's F, variance between groups over variance within, says the same share otherwise. And one run by hand.
+# SciPy's F, variance between groups over variance within, gives the same share: f / (1 + f). And one run by hand.
 
 # %% [markdown] tags=["speaker"]
 # **Check it against the library · 3 min** SciPy's F is the same share in other clothes: one line of algebra on the
@@ -181,16 +182,17 @@ print("sweep:", np.allclose(100 * row.scores["recall"], recall[plain]))
 # %% [markdown]
 # ## See it
 #
-# The shares; "together": what no knob does alone. Then code, as two methods cut it.
+# The shares; "together": what no knob does alone. Then code: which cut keeps what answers the question whole?
 
 # %% [markdown] tags=["speaker"]
 # **See it · 3 min** Have the figure said as one sentence, with its intervals. "Together" is what no knob does alone; it
-# is small, and that is good news for whoever turns one at a time. The two columns of code ask what recall does not:
-# which would you rather read?
+# is small, and that is good news for whoever turns one at a time. Then the two columns of code: which keeps the
+# outlined answer whole, and which would they rather read? Recall does not ask that.
 
 # %%
-display(cl.plot_scores(shares, "share"))
-code, asked = corpus["tideclock.py"], next(q for q in questions if q.kind == "code")
+display(cl.plot_scores(shares, "share"))  # drawing anew adds noise, so a dot may leave the middle of its interval
+code, asked = corpus["tideclock.py"], next(q for q in questions if q.spans[0].document == "tideclock.py")
+print(asked.question)
 cut = {"recursive 600": RecursiveChunker(600).chunk(code), "code 600": cl.CodeChunker("python", 600).chunk(code)}
 cl.compare_chunks(code, cut, around=asked.spans[0], highlight=asked.spans, limit=1300)
 
@@ -204,7 +206,7 @@ cl.compare_chunks(code, cut, around=asked.spans[0], highlight=asked.spans, limit
 # %% [markdown] tags=["speaker"]
 # **Measure it · 4 min** Fourth guess. 12.6 points where meaning alone is searched, 5.6 with words and long chunks. Why
 # fewer? Words had found already what MiniLM would find. Then the pair that surprises: at 1,000 characters words with
-# the old model do more than MiniLM without, 59.7 against 53.7.
+# the old model seem to do more than MiniLM without, 59.7 against 53.7.
 
 # %%
 cut, sizes, minilm = {"recursive": cuts["recursive"]}, {"size": [300, 1000], "overlap": [0]}, cl.embeddings("minilm")
@@ -214,14 +216,14 @@ lines = [(o, n, g.mean(), *bootstrap(g)) for o, n, g in zip(old["recall"], new["
 pd.DataFrame(lines, new["size"].astype(str) + " " + new["strategy"], ["static", "minilm", "gain", "low", "high"]).round(1)
 
 # %% [markdown]
-# 5.6 to 12.6 points, fewer where words are searched too (your fourth guess). At 1,000 characters words do more than MiniLM
-# (59.7 against 53.7), at 300 less (52.5 against 57.6).
+# 5.6 to 12.6 points, fewer where words are searched too (your fourth guess). At 1,000 characters words seem to do more than
+# MiniLM (59.7 against 53.7), at 300 less (52.5 against 57.6).
 #
 # ### Every method of the course
 #
-# About 440 characters on average. (A chunk over the budget is never read.) What stands out in the tables? Do not believe it
-# yet: after them comes what holds. Each knob over all settings of the others; each row minus plain recursive chunks; and of
-# the 13 other cuts, by document and by kind, how many intervals lie above 0.
+# About 440 characters on average. (A chunk over the budget is never read.) What stands out? Do not
+# believe it yet; then comes what holds: each knob, over all settings; each row minus recursive; and how many of the 13 other
+# cuts surely gain in a document, or a kind of question.
 
 # %% [markdown] tags=["speaker"]
 # **Every method of the course · 11 min** Run the rescues; the time is for reading. Before the tables say that what
@@ -247,7 +249,7 @@ course, others = Scoreboard(static, k=30), [(name, "recursive") for name in meth
 rows = [course.add(name, chunker, index=by["meaning"]) for name, chunker in methods.items()]
 
 # %%
-# Other ways to search those recursive chunks; sentences that find them. min_share: hits under 0.6 of the best are dropped.
+# Other ways to search. "sentences too": a chunk also scores by its best sentence. min_share: no hits under 0.6 of the best.
 chunks = [c for name, text in corpus.items() for c in methods["recursive"].chunk(text, name)]
 family = cl.SplitterChain([RecursiveChunker(600), SentenceChunker(150)])
 family = [c for name, text in corpus.items() for c in family.chunk(text, name)]
@@ -284,44 +286,45 @@ own = zip(("heading", "code", "semantic", "paragraph"), ("staff_handbook.md", "t
 pd.concat([above, cells.loc[[(f"{name} minus recursive", where) for name, where in own]]]).round(1)
 
 # %% [markdown]
-# *Cuts.* None is shown to be better than recursive; most are worse. What is better searches the same chunks otherwise.
+# *Cuts.* None is shown to beat recursive; most are worse. (Overlap's 3.1 is over all settings; here it is unsure.)
+# What is better searches them in another way.
 #
-# *By document and kind.* One cell of 234 lies above 0, overlap in the meeting. Were all cuts equal, some six would (roughly:
-# cells share questions), so it proves little. The 46 below are too many for that. One reason: a meeting without blank lines
+# *By document and kind.* One cell of 234 lies above 0, overlap in the meeting. Were all cuts equal, about six would (cells
+# share questions), so it proves little. The 46 below are too many for that. One reason: a meeting without blank lines
 # is one "paragraph", which fits no budget. None of the three is shown to beat recursive chunks there (your third guess):
 # 20 to 26 questions show large gains only.
 #
-# Recall does not see whether a reader understands. Whole functions and headings may be worth having for that.
+# Recall does not see whether a reader understands. Whole functions and headings may be worth that.
 #
 # ### Other documents
 #
 # The public benchmark (Chroma, "Evaluating Chunking Strategies for Retrieval", 2024) has five other corpora, 472 questions.
-# What it published for MiniLM, and rows of our benchmark page (k = 5):
+# MiniLM, k = 5: published (tokens/overlap), and ours (characters; clusters in tokens):
 
 # %% [markdown] tags=["speaker"]
 # **Other documents · 3 min** Why look at five other corpora? Because ours has eight documents and one author. Two
-# things to read in the table: words add ten points there too, and semantic chunks of that size find no more. Leave the
-# published rows for questions.
+# things to read in the table: words add ten points there too, and clusters find more as they are longer, which IoU
+# makes them pay for. Leave the published rows for questions.
 
 # %%
 page = (DATA.parent / "tests" / "benchmarks" / "README.md").read_text(encoding="utf-8")
 cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("| ")]
 lines = {line[0]: line[1:] for line in cells if len(line) == 7}
-wanted = re.compile("published|fixed 600|cluster 200|semantic 250 to 600$|recursive 600(, (words|sentences) too)?$").match
-pd.DataFrame({name: lines[name] for name in filter(wanted, lines)}, index=lines["chunker"]).T[["size", "recall", "IoU"]]
+wanted = filter(re.compile("published|fixed 600|cluster 200|semantic 250 to 600$|recursive 600(, (words|sentences) too)?$").match, lines)
+pd.DataFrame({name: lines[name] for name in wanted}, index=lines["MiniLM, k = 5"]).T[["size", "recall", "IoU"]]
 
 # %% [markdown]
-# The same there: words add ten points; semantic chunks of that size find no more. Clusters are longer: more recall, less
-# IoU.
+# The same there: words add ten points. Clusters are longer: more recall, less IoU.
 #
-# ### A language model
+# ### Dearer ways
 #
-# Lesson 05's texts and 38 questions; what each way asks for a million characters.
+# Lesson 05's texts (38 questions; for piles 20): what a language model is asked for a million characters. And late vectors,
+# lesson 04's.
 
 # %% [markdown] tags=["speaker"]
-# **A language model · 4 min** One table has what each way asks and what it gains: divide, aloud. Only lumber's interval
-# leaves out 0, from below. The last row asks for nothing and looks best, but its interval holds 0 as well: 38
-# questions. Skip to the table if late.
+# **Dearer ways · 4 min** One table has what each way asks and what it gains: divide, aloud. Ask what five piles do to a
+# budget of 1,000 tokens, before they read −50. "all three" asks for nothing and looks best, but its interval holds 0 as
+# well: 38 questions. Skip to the table if late.
 
 # %%
 class WithContext:
@@ -339,22 +342,38 @@ rows = [few.add(name, chunker, index=by["meaning"]) for name, chunker in asking.
 few.add("all three", asking["recursive"], index=lambda c, m: Hybrid(MultiVectorIndex(c, m), **spend))
 
 # %%
-names = [name for name in few.rows if name != "recursive"]
-bill = few.frame().loc[names, ["llm_calls", "llm_read", "llm_written"]] * 1e6 / sum(map(len, texts.values()))
-bill = bill.round(-2).astype(int).assign(size=[few.rows[name].sizes.mean().round() for name in names])
-bill.assign(minus_recursive=few.differences([(name, "recursive") for name in names]).iloc[:, 0].to_numpy())
+# Late vectors beside MiniLM's own; piles, two calls a statement, on the first text alone; then the bill, in tokens.
+def late(chunks, _):
+    own = [cl.late_embeddings(text, [c for c in chunks if c.document == name], minilm) for name, text in texts.items()]
+    return cl.TopN(ChunkIndex(chunks, minilm, np.concatenate(own)), **spend)
+
+
+deep, first = Scoreboard(minilm, texts, inside, k=60), {"questions_and_answers.md": corpus["questions_and_answers.md"]}
+rows = [deep.add(name, asking["recursive"], index=how) for name, how in (("MiniLM", by["meaning"]), ("late", late))]
+piled = Scoreboard(static, first, [q for q in inside if {span.document for span in q.spans} <= set(first)], k=60)
+for name, chunker in (("recursive", asking["recursive"]), ("piles", cl.AgenticChunker(llm))):
+    piled.add(name, chunker, index=by["meaning"])
+display(deep.differences([("late", "MiniLM")]))
+boards, lines = [(few, [name for name in few.rows if name != "recursive"]), (piled, ["piles"])], []
+
+# %%
+for board, names in boards:
+    bill = board.frame().loc[names, ["llm_calls", "llm_read", "llm_written"]] * 1e6 / sum(map(len, board.documents.values()))
+    gain = board.differences([(name, "recursive") for name in names]).iloc[:, 0]
+    lines.append(bill.round(-2).astype(int).assign(size=board.frame()["size"].round(), minus_recursive=gain.to_numpy()))
+pd.concat(lines)
 
 # %% [markdown]
-# None is shown to beat recursive chunks; lumber's are worse, and longer. Not measured: late chunking, and piles, two
-# calls a statement. A larger model may do better. Search by all three first: it asks for nothing, and gained 14.7 points above.
+# None is shown to beat recursive chunks, nor late vectors MiniLM's own; lumber's are worse, and piles, five for all. A larger
+# model may do better. Search by all three first: it asks no language model, only more vectors, and gained 14.7 points above.
 #
 # ## The guide
 #
 # For recall at 1,000 tokens, our models and questions; chosen on all: expect less.
 #
-# | ask | then | see |
+# | ask | then | shown in |
 # | --- | --- | --- |
-# | A hundred questions with gold? | If not, write them; until then a plain run: | *promised*, *kept*, *plain* |
+# | A hundred questions with gold? | If not, write them; until then take a plain run. | *promised*, *kept*, *plain* |
 # | How to search? | By words, meaning and sentences at once. | *strategy*; *search: all three* |
 # | Which model? | The better one; search by words all the same. | *minilm*, *gain* |
 # | Which cut? | Recursive. | *chunker*; the 13 others |
@@ -369,7 +388,7 @@ bill.assign(minus_recursive=few.differences([(name, "recursive") for name in nam
 # ## Your own documents
 #
 # `recommend` reads files, has questions written, sweeps on one half of them, and holds the best against the default on the
-# other. Five formats, and the course's questions, as a person would put them into the file beside the report:
+# other. Five formats, and the course's questions in the file beside the report:
 
 # %% [markdown] tags=["speaker"]
 # **The guide · 5 min** Do not read it out. Three minutes alone, to find a row that contradicts what one's team does
@@ -389,15 +408,13 @@ for q in questions:
     if len(there) == len(q.spans) and all(find_quote(text, quote) for _, text, quote in there):
         spans = [{"document": name, "quote": quote} for name, _, quote in there]
         lines.append(json.dumps({"question": q.question, "answer": q.answer, "spans": spans}))
-
-# %%
 Path(folder, "report.questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
 cl.recommend(paths, questions=0, output=folder / "report.html")
 
 # %% [markdown]
 # Headings, where our guide says recursive? 13.3 points are of cut, size and search together; of the cut alone 6.1,
-# unsure. `report.html` has all rows. Without a key and such a file a small model asks. If too few of its questions can be
-# used, sentences of the text stand in, and the default stays.
+# unsure. The report has all rows. Without a key and such a file a small model asks. If too few of its questions can be used,
+# sentences of the text stand in, and the default stays: then add words yourself.
 #
 # ## Break it
 #
@@ -423,7 +440,7 @@ print(f"{million:,.0f} chunks, {million / per_second / 86400:.0f} days")
 # ## Exercises
 #
 # **9.1 Recall.** Four runs: 300 characters without overlap 50, with 52; 600 without 60, with 62. Which share of the variance
-# does the size explain? Write the sum; 0 to 1.
+# does the size explain? Write the calculation; 0 to 1.
 #
 # <details><summary>Hint</summary>
 #
@@ -447,13 +464,14 @@ with check("9.1 Recall"):
     assert abs(by_size - wanted) < 0.002, "squares of the group means' distances, over squares of the runs' own"
 
 # %% [markdown]
-# **9.2 Apply.** The best by a hair may read twice as much. A rule of thumb (paired is better): write `frugal`, of a frame with columns `recall`, `recall_low`
-# and `tokens`, the name (in the index) of the row that reads the fewest tokens, of those whose recall is not below the
-# lower end of the best row's interval. Of equals the first.
+# **9.2 Apply.** The best by a hair may read twice as much. A rule of thumb (paired is better): `frugal(frame)` returns the
+# index name of the row with the fewest `tokens`, among rows whose `recall` is at least the best row's `recall_low`; of
+# equals the first.
 #
 # <details><summary>Hint</summary>
 #
-# `frame["recall"].idxmax()` names the best row; `frame[frame["recall"] >= …]` keeps those that are as good.
+# `frame["recall"].idxmax()` names the best row, `idxmin()` a lowest; `frame[frame["recall"] >= …]` keeps those that are as
+# good.
 #
 # </details>
 
@@ -495,11 +513,10 @@ def f_value(values, knob):
 
 # %% tags=["check"]
 with check("9.3 Match the library exactly"):
-    for knob in knobs:
-        values, of = runs["recall"].to_numpy(), runs[knob].to_numpy()
-        assert np.isclose(f_value(values, of), f_oneway(*(values[of == value] for value in np.unique(of))).statistic)
-    unequal = np.array([1.0, 2, 3, 4, 9, 11])
-    assert np.isclose(f_value(unequal, np.array([*"aaaabb"])), f_oneway(unequal[:4], unequal[4:]).statistic), "unequal groups"
+    wanted = lambda values, of: f_oneway(*(values[of == value] for value in np.unique(of))).statistic
+    pairs = [(recall.mean(axis=1), runs[knob].to_numpy()) for knob in knobs]
+    for values, of in [*pairs, (np.array([1.0, 2, 3, 4, 9, 11]), np.array([*"aaaabb"]))]:  # groups of unequal size, too
+        assert np.isclose(f_value(values, of), wanted(values, of))
 
 # %% [markdown]
 # ## Key points
@@ -549,8 +566,7 @@ with check("9.3 Match the library exactly"):
 #
 # <details><summary>Answer</summary>
 #
-# If that interval lies below 0, among no more such cells than chance would give, it may be luck: ask more questions of
-# such documents. If it holds, and such documents are yours, yes.
+# If no more cells lie below 0 than chance gives, it may be luck: ask more questions of such documents. If it holds, and such documents are yours, yes.
 #
 # </details>
 #
