@@ -13,6 +13,7 @@ import sys
 import webbrowser
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from chunklab.chunk_files import Problem, add_chunk_arguments, chunk_files, maker, whole_number
 
@@ -76,7 +77,7 @@ def parser() -> argparse.ArgumentParser:
     return commands
 
 
-def _add_recommend(commands: argparse._SubParsersAction) -> None:
+def _add_recommend(commands: argparse._SubParsersAction[Any]) -> None:
     own = commands.add_parser(
         "recommend",
         help="measure chunkers on files of your own, and say in a report which to take",

@@ -107,7 +107,9 @@ class Chunker(TextSplitter):
         """The chunks' texts alone, as LangChain asks for them."""
         return [text[start:end] for start, end in self.spans(check_text(text))]
 
-    def create_documents(self, texts: Iterable[str], metadatas: Sequence[dict] | None = None) -> list[Document]:
+    def create_documents(
+        self, texts: Iterable[str], metadatas: Sequence[dict[str, Any]] | None = None
+    ) -> list[Document]:
         """LangChain documents, with true offsets.
 
         Args:
@@ -155,7 +157,7 @@ class Chunker(TextSplitter):
         return self.chunk(text, doc_id)
 
 
-def _place_of(text: Any, metadata: Mapping) -> tuple[str, int] | None:
+def _place_of(text: Any, metadata: Mapping[str, Any]) -> tuple[str, int] | None:
     """The document, and where in it, of a text that is itself a chunk cut from it; None where it is not."""
     document, start, end = (metadata.get(key) for key in ("document", "start_index", "end_index"))
     if metadata.get("chunk_id") in (None, "") or "spans" in metadata or not isinstance(document, str):
@@ -193,7 +195,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def check_choice(name: str, value: Any, allowed: Sequence) -> None:
+def check_choice(name: str, value: Any, allowed: Sequence[Any]) -> None:
     """Raise ValueError unless `value` is one of `allowed`."""
     if value not in allowed:
         raise ValueError(f"{name}={value!r}: must be one of {', '.join(map(repr, allowed))}")

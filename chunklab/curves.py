@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from chunklab.figures import LessonFigure
 
 
-def plot_distances(curves: Mapping[str, tuple[Sequence, Any, Sequence]], mark: int | None = None) -> LessonFigure:
+def plot_distances(
+    curves: Mapping[str, tuple[Sequence[Any], Any, Sequence[Any]]], mark: int | None = None
+) -> LessonFigure:
     """Draw how far each sentence is from the next, and where that makes a cut: a panel a curve.
 
     Args:

@@ -38,7 +38,7 @@ _MEANING = {
 _TOKENWISE = {"chunk_size": _TOKENS, "chunk_overlap": (0, 200, 5, 0), "tokenizer": _TOKENIZERS}
 _WINDOWS = {"embeddings": _MODELS, "size": (1, 30, 1, 5), "threshold": (0.0, 1.0, 0.01, 0.3)}
 _BLOCKS = {"embeddings": _MODELS, "max_chunk_size": _TOKENS, "piece_size": (5, 200, 5, 50)}
-METHODS: dict[str, tuple[str, dict[str, tuple]]] = {
+METHODS: dict[str, tuple[str, dict[str, tuple[Any, ...]]]] = {
     "fixed characters": ("FixedSizeChunker", {"chunk_size": _SIZE, "chunk_overlap": _OVERLAP}),
     "fixed tokens": ("FixedSizeChunker", _TOKENWISE),
     "sliding window": ("SlidingWindowChunker", {"size": _SIZE, "overlap": (0, 500, 10, 100)}),

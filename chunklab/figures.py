@@ -52,7 +52,7 @@ _STYLE = {
 }
 
 
-def plot_sizes(methods: Mapping[str, Iterable], limit: int | None = None) -> LessonFigure:
+def plot_sizes(methods: Mapping[str, Iterable[Any]], limit: int | None = None) -> LessonFigure:
     """Draw how long the chunks of each method are: a histogram a method, on one scale.
 
     Args:
@@ -91,7 +91,7 @@ def plot_sizes(methods: Mapping[str, Iterable], limit: int | None = None) -> Les
     return figure
 
 
-def plot_windows(spans: Iterable, length: int) -> LessonFigure:
+def plot_windows(spans: Iterable[Any], length: int) -> LessonFigure:
     """Draw windows as bars over the text: what they share, what they miss, and which are of no use.
 
     Args:
@@ -133,7 +133,7 @@ def plot_windows(spans: Iterable, length: int) -> LessonFigure:
     return figure
 
 
-def plot_hits(hits: Iterable, gold: Iterable = (), whole: float | None = None) -> LessonFigure:
+def plot_hits(hits: Iterable[Any], gold: Iterable[Any] = (), whole: float | None = None) -> LessonFigure:
     """Draw how near each chunk of a document is to a question, over the chunk's place in the text.
 
     Args:
@@ -266,7 +266,7 @@ def _figure_type() -> Any:
     class LessonFigure(Figure):
         alt = ""
 
-        def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict, dict]:
+        def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
             # IPython itself can show a Figure only once pyplot has been imported.
             data = {"image/png": b64encode(_png(self)).decode(), "text/plain": self.alt}
             return data, {"image/png": {"alt": self.alt, "width": round(_WIDTH * 96)}}

@@ -258,13 +258,15 @@ class _Rows:
     hands out its question: so no event loop is needed, and none is in the way where one is running, as in a notebook.
     """
 
-    def __init__(self, arms: dict[str, list[dict]], metrics: list[str], embeddings: Embeddings | None) -> None:
+    def __init__(
+        self, arms: dict[str, list[dict[str, Any]]], metrics: list[str], embeddings: Embeddings | None
+    ) -> None:
         self._arms, self._metrics = arms, metrics
         from chunklab.ragas_metrics import metric_of  # it loads RAGAS, which takes seconds
 
         made = {name: metric_of(name, embeddings) for name in metrics}
         self._missing: dict[tuple[str, str, int], str] = {}
-        self._work: dict[tuple[str, str, int], Coroutine] = {}
+        self._work: dict[tuple[str, str, int], Coroutine[Any, Any, Any]] = {}
         # A metric after another, as all its prompts begin alike: a server that keeps beginnings reads them once.
         for metric in metrics:
             for arm, rows in arms.items():

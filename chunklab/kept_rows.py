@@ -36,7 +36,7 @@ class KeptRows:
     """
 
     def __init__(self, path: str | Path | None) -> None:
-        self._rows: dict[str, list[tuple[dict, dict]]] = {}
+        self._rows: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
         self._path = None if path is None else _checked_path(path)
         for name, made_with, row in _read(self._path) if self._path and self._path.exists() else ():
             self._rows.setdefault(name, []).append((made_with, row))
@@ -71,7 +71,7 @@ def _checked_path(path: Any) -> Path:
     return path
 
 
-def _read(path: Path) -> Iterator[tuple[str, dict, dict]]:
+def _read(path: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
     """The rows of a file; a line that was not written to its end is passed over."""
     lines = path.read_bytes().splitlines()
     for number, line in enumerate(lines, 1):

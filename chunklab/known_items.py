@@ -62,7 +62,7 @@ def known_items(documents: Mapping[str, str], count: int = 60) -> list[Question]
     return items
 
 
-def _query(text: str, stems: list[str], often: Counter, holders: Mapping[str, set[int]]) -> str:
+def _query(text: str, stems: list[str], often: Counter[str], holders: Mapping[str, set[int]]) -> str:
     """The rarest words of a sentence, in its order; "" where another sentence has them all too."""
     first: dict[str, int] = {}
     for place, stem in enumerate(stems):

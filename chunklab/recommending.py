@@ -287,11 +287,11 @@ def _has_headings(text: str) -> bool:
 
 
 def _swept(
-    chunkers: dict,
+    chunkers: dict[Any, Any],
     strategies: Strategies,
     embeddings: Any,
     better: Any,
-    texts: dict,
+    texts: dict[str, str],
     tuning: list[Question],
     max_tokens: int,
     path: Path | None,
@@ -327,7 +327,11 @@ def _made(chunkers: dict[str, Callable[..., Chunker]], run: tuple[str, int, str]
 
 
 def _reported(
-    made: dict[tuple, Chunker], model: Embeddings, texts: dict, questions: list[Question], max_tokens: int
+    made: dict[tuple[Any, ...], Chunker],
+    model: Embeddings,
+    texts: dict[str, str],
+    questions: list[Question],
+    max_tokens: int,
 ) -> Scoreboard:
     board = Scoreboard(model, texts, questions, _HITS)
     with warnings.catch_warnings():

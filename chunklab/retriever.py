@@ -63,7 +63,7 @@ class Strategy(BaseRetriever):
     length_function: Any
     min_share: float | None
     # What a strategy looks up, and the chunks that it was made of: an index whose chunks have changed has another list.
-    _looked_up: tuple = PrivateAttr((None, None))
+    _looked_up: tuple[Any, ...] = PrivateAttr((None, None))
 
     def __init__(
         self,

@@ -60,7 +60,7 @@ class Window(Strategy):
         check_size("n", self.n)
         _check_documents(self.documents)
 
-    def _lookup(self, chunks: Sequence[Chunk]) -> dict[tuple, Chunk]:
+    def _lookup(self, chunks: Sequence[Chunk]) -> dict[tuple[Any, ...], Chunk]:
         return {_sibling(chunk, 0): chunk for chunk in reversed(chunks)}
 
     def _around(self, chunk: Chunk) -> tuple[Chunk, Sequence[Chunk]]:

@@ -152,7 +152,7 @@ def _check_named(argument: str, named: Any) -> None:
         raise ValueError(f"{argument}={named!r:.80}: must be a dictionary of name to class or function, not empty")
 
 
-def _grids(chunkers: Any, grid: Any) -> dict[str, dict[str, list]]:
+def _grids(chunkers: Any, grid: Any) -> dict[str, dict[str, list[Any]]]:
     """The grid of each chunker; a ValueError says what is wrong with one."""
     _check_named("chunkers", chunkers)
     if not isinstance(grid, Mapping):
@@ -170,7 +170,7 @@ def _grids(chunkers: Any, grid: Any) -> dict[str, dict[str, list]]:
     return grids
 
 
-def _values(parameter: Any, values: Any) -> list:
+def _values(parameter: Any, values: Any) -> list[Any]:
     if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
         raise ValueError(f"grid has {parameter!r}: {values!r:.60}: must be a list of values to try")
     # What numpy counts, JSON cannot hold.
@@ -206,7 +206,7 @@ def _check_parameters(name: str, chunker: Callable[..., Chunker], grid: Mapping[
 
 def _runs(
     chunkers: Mapping[str, Callable[..., Chunker]],
-    grids: Mapping[str, Mapping[str, list]],
+    grids: Mapping[str, Mapping[str, list[Any]]],
     strategies: Strategies,
     model: Embeddings,
 ) -> tuple[list[_Run], list[str]]:

@@ -72,12 +72,12 @@ class _Piece(NamedTuple):
 
 
 def show_chunks(
-    chunks: Chunker | Iterable,
+    chunks: Chunker | Iterable[Any],
     text: str,
     *,
     limit: int | None = 3000,
     around: Any = None,
-    highlight: Iterable = (),
+    highlight: Iterable[Any] = (),
 ) -> View:
     """Show the text with its chunks in alternating colours.
 
@@ -108,11 +108,11 @@ def show_chunks(
 
 def compare_chunks(
     text: str,
-    methods: Mapping[str, Chunker | Iterable],
+    methods: Mapping[str, Chunker | Iterable[Any]],
     *,
     limit: int | None = 1500,
     around: Any = None,
-    highlight: Iterable = (),
+    highlight: Iterable[Any] = (),
 ) -> View:
     """Show the same part of a text as two or three methods cut it, side by side; stacked on a narrow screen.
 
@@ -143,10 +143,10 @@ def compare_chunks(
 
 def side_by_side(
     text: str,
-    methods: Mapping[str, Chunker | Iterable | Exception],
+    methods: Mapping[str, Chunker | Iterable[Any] | Exception],
     limit: int | None,
     around: Any,
-    highlight: Iterable,
+    highlight: Iterable[Any],
     ranks: Mapping[str, Mapping[int, int]] | None = None,
 ) -> View:
     """What `show_chunks` and `compare_chunks` give, and `explore` draws: any number of methods.
@@ -196,7 +196,7 @@ def side_by_side(
     return View(page, "\n".join(plain + ([left_out] if left_out else [])))
 
 
-def _listed(name: str, items: Any) -> list:
+def _listed(name: str, items: Any) -> list[Any]:
     if isinstance(items, (str, bytes, Mapping)) or not isinstance(items, Iterable):
         raise ValueError(f"{name}={_short(items)}: must be a list of chunks or of (start, end) pairs")
     return list(items)

@@ -47,7 +47,7 @@ _CUT_OFF = {"LengthFinishReasonError", "ContentFilterFinishReasonError"}  # Open
 _REFUSED = {"content_filter", "invalid_prompt", "context_length_exceeded", "exceed_context_size_error"}
 _SLOW = 3  # seconds, after which a bar shows how far it is
 _GATES: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
-_UNFINISHED: dict[tuple[str, int, int], tuple[ref, dict[str, Reply]]] = {}
+_UNFINISHED: dict[tuple[str, int, int], tuple[ref[Any], dict[str, Reply]]] = {}
 
 Plan = Generator[list[Question], list[Any], Any]
 """Yields questions, is sent their answers, returns what is made of them."""
@@ -173,7 +173,7 @@ class Asker:
                     sleep(pause)
         return self._kept[key]
 
-    async def _acall(self, messages: list[tuple[str, str]], options: dict[str, Any], faults: list) -> Reply:
+    async def _acall(self, messages: list[tuple[str, str]], options: dict[str, Any], faults: list[Any]) -> Reply:
         key, attempt = _key(messages, options), 0
         while key not in self._kept:
             if faults:

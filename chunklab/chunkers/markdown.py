@@ -132,7 +132,7 @@ def parse(text: str) -> list[Block]:
     return _blocks(text, source, begin, found, titles)
 
 
-def _spoken(event: str | dict) -> str:
+def _spoken(event: str | dict[str, Any]) -> str:
     """What an event inside a heading adds to its plain text."""
     if isinstance(event, dict):
         return event.get("Text") or event.get("Code") or ""
@@ -166,7 +166,7 @@ def _with_one_literal_tag(source: str) -> str:
     return source if alike else _LITERAL_TAG.sub(_as_pre, source)
 
 
-def _as_pre(tag: re.Match) -> str:
+def _as_pre(tag: re.Match[str]) -> str:
     renamed = tag[0].replace(tag[1] or tag[2], "pre")
     return renamed + " " * (len(tag[0]) - len(renamed))
 
@@ -227,7 +227,7 @@ def sections(text: str, blocks: list[Block]) -> list[Section]:
     [[], ['One'], ['One', 'Two'], ['Three']]
     """
     begin = len(text) - len(text.lstrip(BOM))
-    rows: list[list] = [[0, begin, begin, 0, [], 0]]
+    rows: list[list[Any]] = [[0, begin, begin, 0, [], 0]]
     above, index = [0], 0
     while index < len(blocks):
         block = blocks[index]

@@ -43,7 +43,7 @@ _SENTENCE_ENDS = "。．！？｡"
 _CLOSERS = _SENTENCE_ENDS + "…」』”’）】》〉］"
 _LINE_END = "(?:\r\n|[\n\r\u2028\u2029])"
 
-Separator = str | re.Pattern
+Separator = str | re.Pattern[str]
 Keep = str | bool
 Length = Callable[[str], int]
 Places = Sequence[int]
@@ -318,7 +318,7 @@ class RecursiveChunker(Chunker):
         return recursive_spans(text, size, overlap, self._separators, self._keep, length)
 
 
-def _compiled(pattern: str) -> re.Pattern:
+def _compiled(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:

@@ -71,7 +71,7 @@ def without_running_lines(pages: Sequence[str]) -> list[str]:
     """
     split = [page.splitlines() for page in pages]
     edges = [_edges(lines) for lines in split]
-    seen: Counter = Counter()
+    seen: Counter[tuple[str, int | None]] = Counter()
     for number, (lines, places) in enumerate(zip(split, edges, strict=True)):
         seen.update({key for place in places for key in _keys(lines[place], number)})
     least = max(2, math.ceil(_MOST * len(pages)))
@@ -175,7 +175,7 @@ def _halves(text: str, found: re.Match[str]) -> tuple[str, str]:
     return before.group().casefold() if before else "", after.group().casefold() if after else ""
 
 
-def _mended(text: str, found: re.Match[str], counts: Counter) -> str:
+def _mended(text: str, found: re.Match[str], counts: Counter[str]) -> str:
     """What stands in the place of a break: its hyphen, or nothing."""
     hyphen = found.group(1)
     if hyphen == "\u00ad":
@@ -186,7 +186,7 @@ def _mended(text: str, found: re.Match[str], counts: Counter) -> str:
     return hyphen if _keeps_hyphen(text, found, left, right, counts) else ""
 
 
-def _keeps_hyphen(text: str, found: re.Match[str], left: str, right: str, counts: Counter) -> bool:
+def _keeps_hyphen(text: str, found: re.Match[str], left: str, right: str, counts: Counter[str]) -> bool:
     both_upper = text[found.start() - 1].isupper() and text[found.end()].isupper()
     if len(left) < 2 or not right or (text[found.end()].isupper() and not both_upper):
         return True

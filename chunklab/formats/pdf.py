@@ -181,7 +181,7 @@ def _doubts(texts: list[str]) -> list[str]:
     return doubts
 
 
-def _listed(things: list) -> str:
+def _listed(things: list[Any]) -> str:
     return ", ".join(map(str, things[:10])) + (", …" if len(things) > 10 else "")
 
 

@@ -101,7 +101,7 @@ class Recordings:
         return self.answers.get(key_of(question))
 
 
-def load(path: Path) -> tuple[list[dict], list[dict], dict[str, Any]]:
+def load(path: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]], dict[str, Any]]:
     """What was asked, what was answered, and the notes of one recording."""
     from vcr.serialize import deserialize
 
@@ -120,7 +120,7 @@ def load(path: Path) -> tuple[list[dict], list[dict], dict[str, Any]]:
     return asked, answered, serializer.notes
 
 
-def save(path: Path, asked: list[dict], answered: list[dict], notes: dict[str, Any]) -> None:
+def save(path: Path, asked: list[dict[str, Any]], answered: list[dict[str, Any]], notes: dict[str, Any]) -> None:
     """Write one recording, whole or not at all."""
     from vcr.request import Request
     from vcr.serialize import serialize
@@ -242,15 +242,15 @@ class Recorder(Replay):
         super().__init__(self, None)
         self._path, self._address, self._key = path.with_suffix(".partial"), address, key
         self._model, self._notes = notes["model"], {**notes, "model": plain_name(notes["model"])}
-        self._used: dict[str, tuple[dict, dict]] = {}
-        self._before: dict[str, tuple[dict, dict]] = {}
+        self._used: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
+        self._before: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
         self._lock = threading.Lock()
         if self._path.exists():
             self._before = self._of_same_model(self._path)
         others = [other for other in sorted(path.parent.glob("*.json")) if other != path]
         self._elsewhere = {key: a for other in others for key, (_, a) in self._of_same_model(other).items()}
 
-    def _of_same_model(self, path: Path) -> dict[str, tuple[dict, dict]]:
+    def _of_same_model(self, path: Path) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
         """What a recording holds, if the same model wrote it."""
         asked, answered, notes = load(path)
         same = all(notes.get(name) == self._notes.get(name) for name in ("model", "sha256"))
@@ -279,7 +279,7 @@ class Recorder(Replay):
             self._keep(key_of(question), ({name: value for name, value in question.items() if name != "model"}, answer))
         return _response(request, answer)
 
-    def _keep(self, key: str, pair: tuple[dict, dict]) -> None:
+    def _keep(self, key: str, pair: tuple[dict[str, Any], dict[str, Any]]) -> None:
         used = {**self._used, key: pair}
         rest = [pair for key, pair in self._before.items() if key not in used]
         asked, answered = zip(*used.values(), *rest, strict=True)

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import regex
@@ -110,7 +110,7 @@ class Tokens:
     def _pieces(self, text: str) -> Iterator[str]:
         return pieces(text, _WORDPIECE_CUT if self.name == "minilm" else _BPE_CUT, _PIECE[self.name])
 
-    def _encoded(self, pieces: Iterator[str], offsets: bool = True) -> Iterator:
+    def _encoded(self, pieces: Iterator[str], offsets: bool = True) -> Iterator[Any]:
         """Each piece's tokens, as the tokenizer gives them."""
         if self.name != "minilm":
             encoding = _bpe(self.name)

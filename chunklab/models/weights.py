@@ -298,7 +298,7 @@ def _download(package: str, folder: Path) -> Path:
     return wheels[0]
 
 
-def _still_runs(process: subprocess.Popen) -> bool:
+def _still_runs(process: subprocess.Popen[bytes]) -> bool:
     try:
         process.wait(0.2)
     except subprocess.TimeoutExpired:
