@@ -21,7 +21,6 @@
 import json
 import re
 import warnings
-from itertools import product
 from pathlib import Path
 
 import numpy as np
