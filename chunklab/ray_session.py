@@ -1,7 +1,7 @@
 """Ray, as `chunk_corpus` needs it: started without a word, on all cores or some, and ended when it was started here.
 
 For `scale.py`, and for whoever calls it several times in a row. Ray takes a dozen processes, each of which imports it:
-some ten seconds on two cores, whatever there is to do.
+some seven seconds on two cores, whatever there is to do.
 """
 
 from __future__ import annotations

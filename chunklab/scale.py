@@ -5,7 +5,7 @@ Framework for Emerging AI Applications", 2018): tasks read, parse and cut some f
 embedding model once, take what they give, and write it as Parquet. Nobody holds the corpus: memory is bounded by what
 is under way, some megabytes of documents a core (or one document, where that is larger). What a lost worker was doing
 is done again, and what it had written stands. Files are known by their content: a second run does what is new or
-changed, and forgets what is gone. Cost: some 25 seconds to start on two cores, then close to the time of one process
+changed, and forgets what is gone. Cost: some 15 seconds to start on two cores, then close to the time of one process
 divided by the cores. A model that uses all cores by itself, as minilm does, gains on more machines only.
 """
 

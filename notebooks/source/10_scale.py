@@ -22,7 +22,6 @@ import hashlib
 import io
 import logging
 import os
-import signal
 import time
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -34,6 +33,7 @@ import ray.data
 
 import chunklab as cl
 from chunklab import RecursiveChunker, chunk_corpus
+from chunklab.corpus import DATA
 from chunklab.exercises import check
 
 # %% [markdown]
@@ -64,7 +64,7 @@ print(len(paths), "files,", sum(path.stat().st_size for path in paths) // 1000, 
 # 1. Reading, cutting, embedding: which takes most of a document's time? With a table of word vectors, and with MiniLM?
 # 2. Twice the cores: how many times as fast?
 # 3. A worker is killed half-way. How many chunks are missing at the end, how many there twice?
-# 4. Of 32 files one changes, one goes, and one is new. How many are cut again?
+# 4. Of 32 files one changes, one goes, and one is new. How many are cut?
 #
 # ## Build it
 #
@@ -91,18 +91,20 @@ def clocked(make):
 texts, reading = clocked(lambda: [cl.read_document(path).text for path in paths])
 chunks, cutting = clocked(lambda: [c.text for text in texts for c in chunker.chunk(text)])
 _, table_of_words = clocked(lambda: static.embed_documents(chunks))
-_, transformer = clocked(lambda: minilm.embed_documents(chunks[:128]))  # a part, and the rest by the rule of three
-seconds = {"reading": reading, "cutting": cutting, "static": table_of_words, "MiniLM": transformer * len(chunks) / 64}
-pd.Series(seconds).round(2)
+_, transformer = clocked(lambda: minilm.embed_documents(chunks[:128]))  # a part, scaled up below
+_, pdf = clocked(lambda: cl.read_document(DATA / "corpus" / "throat_survey.pdf"))
+seconds = {"reading": reading, "cutting": cutting, "static": table_of_words, "MiniLM": transformer * len(chunks) / 128}
+pd.Series(seconds | {"reading one PDF besides": pdf}).round(2)
 
 # %% [markdown]
-# Embedding, by far: a table of word vectors takes several times what all the rest takes, and a transformer nearly everything
-# (your first guess).
+# Embedding, by far, where files are plain text: a table of word vectors takes more than all the rest, a transformer nearly
+# everything (your first guess). But one PDF of four pages takes longer to read than all these files: profile yours.
 #
 # ### Batch, and never twice
 #
-# Two things help before any second machine does. A model takes many texts at once, sorted by length, so that no short one
-# waits for a long one. And what has been embedded is known by its *content*: the same text is never embedded again.
+# Two things help before a second machine. A model takes many texts at once, those of a length together, so that little
+# is padding; on this processor that gains little, on a graphics card or over a network much. And what has been embedded is
+# known by its *content*: the same text is never embedded again.
 
 # %% [markdown] tags=["speaker"]
 # **Batch, and never twice · 5 min** The batch may gain little on few cores: say so before it runs, and do not defend
@@ -110,9 +112,9 @@ pd.Series(seconds).round(2)
 # And what does one changed word cost, which stands in four copies? 1.
 
 # %% tags=["nbval-ignore-output"]
-short = [text[:100] for text in chunks[:64]]
-_, one_by_one = clocked(lambda: [minilm.embed_documents([text]) for text in short])
-_, together = clocked(lambda: minilm.embed_documents(short))
+some = sum((text.split(". ") for text in chunks[:24]), [])  # sentences, long and short
+_, one_by_one = clocked(lambda: [minilm.embed_documents([text]) for text in some])
+_, together = clocked(lambda: minilm.embed_documents(some))
 print(f"in a batch {one_by_one / together:.1f} times as fast")
 
 # %%
@@ -127,27 +129,27 @@ def embedded(texts):
 
 
 print(len(chunks), "chunks:", embedded(chunks), "embedded, then", embedded(chunks))
-print("a word changed, the same in all copies:", embedded([text.replace("sixpence", "threepence") for text in chunks]))
+print("a word changed in all copies:", embedded([text.replace("sixpence", "threepence") for text in chunks]), "embedded")
 
 # %% [markdown]
-# The copies share nearly all chunks. A cache by content pays wherever texts repeat, as the footers of letters do; and on the
-# second run.
+# The copies share nearly all chunks. Such a cache pays wherever whole chunks repeat. (Ours is on disk, and its key names the
+# model, too.)
 #
 # ### Many workers
 #
-# **Ray Data** streams *blocks* through *stages*. A stage that keeps nothing is a function, `cut`, and runs wherever a core is
+# **Ray Data** streams *blocks*, groups of rows, through *stages*. A stage that keeps nothing is a function, `cut`, and runs wherever a core is
 # free. One that must load a model first is a class, and runs as *actors*, which live on and load once. Blocks go from one
 # stage to the next while others are still being read, so that nobody holds the corpus.
 
 # %% [markdown] tags=["speaker"]
 # **Many workers · 9 min** Draw two stages and a belt between them: a block moves on while others are still read. Where
 # is the model to be loaded? Let the wrong answer, in the function, be priced: once a batch. Type `cut` and `Embed`;
-# talk while Ray starts. Then ask what the ten lines lack. The class should find two of the three.
+# talk while Ray starts. Then ask what the dozen lines lack. The class should find two of the three.
 
 # %%
 logging.getLogger("ray.data").setLevel(logging.ERROR)
 ray.data.DataContext.get_current().enable_progress_bars = False
-cl.start_ray(1)  # one core: more would take longer to start than our small part takes
+cl.start_ray(2)
 
 
 def cut(row):
@@ -166,13 +168,15 @@ class Embed:
 # %%
 files = ray.data.from_items([{"path": str(path)} for path in paths], override_num_blocks=4)
 stream = files.flat_map(cut, num_cpus=0.5)
+# Half a core each, so that both stages find room on few cores.
 stream = stream.map_batches(Embed, batch_size=256, compute=ray.data.ActorPoolStrategy(size=1), num_cpus=0.5)
+# For the check alone we gather all rows here.
 by_hand = pd.DataFrame(stream.take_all()).sort_values(["document", "start"], ignore_index=True)
 print(len(by_hand), "rows:", *by_hand.columns)
 
 # %% [markdown]
-# Ten lines. What is missing? A file that cannot be read ends it all. A run that ends half-way begins anew. So does the next
-# run. `chunk_corpus` has the same two stages, and these three things besides. Here is its first run.
+# A dozen lines. What is missing? A file that cannot be read ends it all. A run that ends half-way begins anew. The next run,
+# too, does everything. `chunk_corpus` has the same two stages, and these three things besides. Here is its first run.
 
 # %%
 Path(folder, "broken.pdf").write_bytes(b"%PDF-1.7 and no more")
@@ -183,7 +187,7 @@ print(pd.read_parquet(table / "errors.parquet").loc[0, "error"])
 # %% [markdown]
 # ## Check it: one process, and LangChain's index
 #
-# One process, our ten lines, `chunk_corpus`: the same chunks? Ids, places, vectors?
+# One process, our dozen lines, `chunk_corpus`: the same chunks? Ids, places, vectors?
 
 # %% [markdown] tags=["speaker"]
 # **Check it · 6 min** Three ways, one set of chunks: name what could have differed, ids, places, vectors. Then the
@@ -227,12 +231,12 @@ print("theirs:", second["num_added"], "added,", second["num_deleted"], "deleted,
 print("ours:  ", run.new, "new,", run.removed, "removed,", run.kept, "kept")
 
 # %% [markdown]
-# The same books: a changed document is for LangChain one added and one deleted. (Your fourth guess: two cut again, and the
-# broken one is tried again, as in each run.)
+# The same books: a changed document is for LangChain one added and one deleted. (Your fourth guess: two, and the broken one
+# is tried again, as in each run.)
 #
 # ## See it
 #
-# What came back from Parquet, on its text; and the seconds of all workers.
+# What came back from Parquet, on its text; then all workers' seconds.
 
 # %% [markdown] tags=["speaker"]
 # **See it · 2 min** One glance: what came back from Parquet is chunks on a text, as ever. Then the seconds of all
@@ -250,8 +254,9 @@ pd.Series({name: first_run.seconds[name] for name in ("reading", "cutting", "emb
 #
 # ### When do many workers pay?
 #
-# Workers must start, and load what they need; then each does its part. So time is a fixed cost and a slope. Ours, from our
-# benchmark page (two cores, the static model), drawn:
+# Workers must start, and load what they need; then each does its part. So time is a fixed cost and a slope. Here they are,
+# reckoned from one run of 100 MB on our benchmark page (two cores, the static model), beside two plain processes, each with
+# half of the files:
 
 # %% [markdown] tags=["speaker"]
 # **Measure it · 5 min** Draw the two lines before the figure: one starts at nought and climbs, the other starts high
@@ -259,96 +264,107 @@ pd.Series({name: first_run.seconds[name] for name in ("reading", "cutting", "emb
 # Second guess: 1.6 times. Have somebody say where the rest went.
 
 # %%
-fixed, slope = {"one process": 0, "Ray, two cores": 25}, {"one process": 0.45, "Ray, two cores": 0.28}
-points = [(way, size, fixed[way] + slope[way] * size) for way in fixed for size in (10, 50, 100, 200, 400)]
-cl.plot_sweep(pd.DataFrame(points, columns=["way", "megabytes", "seconds"]), "megabytes", "seconds", "way")
+fixed, slope = {"one": 0, "two, side by side": 0, "Ray, two cores": 14.5}, (0.288, 0.176, 0.18)  # seconds; seconds a MB
+lines = [[(way, size, start + rise * size) for size in (75, 150, 300, 450)] for (way, start), rise in zip(fixed.items(), slope)]
+print([f"{one[1]} MB: {one[2] / two[2]:.1f} times" for one, two in zip(lines[0], lines[2])], f"at most {0.288 / 0.18:.1f}")
+cl.plot_sweep(pd.DataFrame(sum(lines, []), columns=["processes", "megabytes", "seconds"]), "megabytes", "seconds", "processes")
 
 # %% [markdown]
-# Up to some 150 megabytes one process is quicker. Beyond, two cores are 1.6 times as fast (your second guess), as they share
-# memory and the disk, and Ray has work of its own. A slower model moves the crossing to the left.
+# Below some 150 megabytes one process is quicker than Ray. Beyond, two cores win: 1.4 times at 450, never above 1.6 (your second
+# guess). Two plain processes gain little more, as cores share memory; what Ray gives for its start comes below. A slower model
+# moves the crossing to the left.
 #
 # ### A worker is killed
 #
-# Nobody's machine runs for ever. We kill the process that embeds, while it embeds.
+# Nobody's machine runs for ever. We kill a process that embeds, once, when it has written a part already.
 
 # %% [markdown] tags=["speaker"]
-# **A worker is killed · 5 min** Read `Doomed` aloud: it kills its own process, once. Third guess again, then run it.
-# Nothing missing, nothing twice. The reason has two halves, and both should come from the class: work that can be done
-# again, and a file that is there whole or not at all.
+# **A worker is killed · 5 min** Read `Doomed` aloud: its process dies once, when it has written a part. Third guess
+# again, then run it. Nothing missing, nothing twice. The reason has two halves, and both should come from the class:
+# work that can be done again, and a file that is there whole or not at all.
 
 # %%
-class Doomed(cl.Chunker):
-    """Cuts, and kills its own process once."""
+class Doomed(type(static)):
+    """Word vectors, whose process dies once, at its second part."""
 
-    def __init__(self, mark):
-        super().__init__(chunk_size=600, chunk_overlap=0)
-        self.mark = mark
+    calls = 0
 
-    def spans(self, text):
-        if text.startswith("Copy 3") and not self.mark.exists():
-            self.mark.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return RecursiveChunker(600).spans(text)
+    def encode(self, texts):
+        self.calls += 1
+        if self.calls == 2 and not mark.exists():
+            mark.touch()
+            os._exit(1)
+        return super().encode(texts)
 
 # %%
-again = Path(place.name, "killed")
+again, mark = Path(place.name, "killed"), Path(place.name, "mark")
 with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):  # where Ray says that a worker died
-    run = chunk_corpus(str(folder / "3_*"), Doomed(Path(place.name, "mark")), static, again)
+    run = chunk_corpus(str(folder / "3_*"), chunker, Doomed(), again)
 there, once = cl.read_chunks(again), [c for c in cl.read_chunks(table) if c.document.startswith("3_")]
-print(f"killed: {Path(place.name, 'mark').exists()}, missing {len(set(once) - set(there))}, twice {len(there) - len(set(there))}")
+print(f"killed: {mark.exists()}, missing {len(set(once) - set(there))}, twice {len(there) - len(set(there))}")
 
 # %% [markdown]
 # Nothing missing, nothing twice (your third guess). A block is a *pure* function of its files, so it can be done again; and a
-# part is written beside its place and moved there in one step, under a name that its content gives. Done twice, it is one file.
+# part is written beside its place and moved there in one step (on a file system that all machines share), under a name made
+# from its files and settings. Done twice, it is one file. A document that kills its worker each time becomes, after three
+# deaths, a row in the table of errors.
 #
 # ### Into an index
 #
 # Parquet is the hand-over. Nothing of it must be embedded again.
 #
-# *FAISS*, in memory, is what `index_from_parquet` gives. From some ten million vectors take one of its indexes that look at a
-# part only (IVF, HNSW), and measure what that loses.
+# *FAISS*, in memory, is what `index_from_parquet` gives: every vector is compared. From some million vectors take an index
+# that looks at a part only (IVF by clusters, HNSW by a graph of neighbours), and measure what that loses.
 #
 # *pgvector* puts vectors beside the rows that you have in PostgreSQL: `COPY` the table in, then make the HNSW index, in that
-# order. Filters are SQL.
+# order. Filters are SQL, applied after the index: see that enough hits are left (iterative scans).
 #
-# *Qdrant*, *Milvus* and *Weaviate* are servers for vectors: send points in batches of some hundreds, with our id as theirs and
-# document, start and end as payload. The same id again replaces the point, so a run that is repeated doubles nothing.
+# *Qdrant*, *Milvus* and *Weaviate* are servers for vectors: upsert points in batches of some hundreds, document, start and end
+# as their fields. Where ids must be UUIDs, make one from ours (`uuid5`): the same chunk again replaces itself.
 #
-# *OpenSearch* and *Elasticsearch* search words and vectors in one place (lesson 07's "both"): their bulk interface, with the id
-# as `_id`.
+# *OpenSearch* and *Elasticsearch* search words and vectors in one place (lesson 07's "both"): bulk requests, with our id as
+# `_id`.
 #
-# In all of them delete by document what `removed` and changed, before you add.
+# In all of them: delete by document what is gone or changed, then add. Better, fill a second index and switch.
 
 # %% [markdown] tags=["speaker"]
 # **Into an index · 3 min** Do not read the list. Who has which store at work? Read only those paragraphs. One rule
-# holds for all: delete by document before you add. The cell shows that nothing was embedded again.
+# holds for all: delete by document before you add. Then the cell, before its explanation: why are four of five hits one
+# passage? Copies fill the top.
 
 # %%
-hit = index.search("Why is there no second chain lying in the works store?", k=1)[0]
-print(hit.chunk.document, hit.chunk.start, hit.chunk.text[:120])
+index = cl.index_from_parquet(table, static)  # the first one still has what is gone
+for hit in index.search("Upon what had Dr Fenn shut his book when the ship struck?", k=5):
+    print(hit.chunk.document, hit.chunk.start, hit.chunk.text[:60])
 
 # %% [markdown]
+# Four of five hits are one passage: copies fill the top *k*. Know a text by its content here, too.
+#
 # ### To ten terabytes
 #
 # Arithmetic, with numbers that you put in: what one core does in a second, what an hour of a core costs.
 
 # %% [markdown] tags=["speaker"]
 # **To ten terabytes · 4 min** Estimates first, hours and money, for both models. Then everybody changes one number:
-# machines, price, efficiency. Wait for the insight that more machines change the hours and not the bill, and that
-# cutting does not show in it.
+# machines, price, efficiency. Wait for the insight that more machines change the hours and not the bill. Last, the
+# columns that nobody estimated: where do so many vectors live, and for how long?
 
 # %%
-def plan(terabytes, megabytes_a_second, machines=100, cores=16, dollars_a_core_hour=0.05, efficiency=0.75):
+def plan(terabytes, megabytes_a_second, machines=100, cores=16, dollars_a_core_hour=0.05, efficiency=0.75, numbers=384):
     core_hours = terabytes * 1e6 / megabytes_a_second / 3600 / efficiency
-    return {"hours": core_hours / machines / cores, "dollars": core_hours * dollars_a_core_hour}
+    billions = terabytes * 1e3 * len(chunks) / sum(map(len, texts))  # of chunks, with as many characters as ours
+    row = {"hours": core_hours / machines / cores, "dollars": core_hours * dollars_a_core_hour}
+    return row | {"billion chunks": billions, "TB of vectors": billions * numbers * 4 / 1e3}
 
 
-rows = {"static, 2 MB/s": plan(10, 2), "MiniLM, 0.02 MB/s": plan(10, 0.02), "MiniLM, one machine": plan(10, 0.02, machines=1)}
-pd.DataFrame(rows).T.round(1)
+rows = {"static, 2 MB/s": plan(10, 2, numbers=256), "MiniLM, 0.02 MB/s": plan(10, 0.02)}
+pd.DataFrame(rows | {"MiniLM, one machine": plan(10, 0.02, machines=1)}).T.round(1)
 
 # %% [markdown]
-# A text model is what you pay for; cutting is not. So try sizes and methods on a sample (lesson 09), and embed once.
-# `efficiency` is what another core really adds: 1.6 times with two is 0.8. Measure yours.
+# The embedding model is what you pay for; cutting is not. So try sizes and methods on a sample, and embed once.
+# `efficiency` is speed-up over cores: 1.6 with two is 0.8. Measure it at your size, on your
+# graphics card if you have one. The result is the harder half: tens of terabytes of vectors need compression and many
+# machines, for as long as somebody searches.
 #
 # ## Break it
 #
@@ -368,17 +384,18 @@ for how, model in (("static", static), ("minilm", minilm)):
         print(how, "cannot search these: they have", str(error).partition(" have ")[2])
 
 # %% [markdown]
-# Everything: vectors of two models must not stand in one index. A new chunker, too, gives new chunks: `chunk_corpus` knows both,
-# and does all again. That is the last cost, and the reason why this course chose with care before it scaled.
+# Every vector: two models must not stand in one index. A new chunker gives new chunks, too: `chunk_corpus` knows both, and does
+# all again. So write the new table beside the old one, measure both on your gold questions, then switch. That is the last
+# cost, and the reason why this course chose with care before it scaled.
 #
 # What to watch, when it runs every night: documents and chunks in, against yesterday; rows in the table of errors; the share of
-# chunks that a model cannot read whole; memory of a worker; recall on the gold questions, after each run. The last one is the
-# only one that your readers notice.
+# chunks that a model cannot read whole; memory of a worker; the age of the newest document; seconds a search; recall on the
+# gold questions, after each run. The last ones are what your readers notice.
 #
 # ## Exercises
 #
 # **10.1 Recall.** 2 TB of text; a core embeds 0.5 MB a second; 20 machines of 8 cores; efficiency 0.8. How many hours? Write the
-# sum.
+# calculation.
 #
 # <details><summary>Hint</summary>
 #
@@ -401,8 +418,8 @@ with check("10.1 Recall"):
     assert abs(hours - plan(2, 0.5, 20, 8, efficiency=0.8)["hours"]) < 0.01, "megabytes / (speed · machines · cores)"
 
 # %% [markdown]
-# **10.2 Apply.** A worker takes a group of files. Write `groups`: sizes in order, into lists that sum to `most` at most; a file
-# larger than `most` is a group of its own. No group is empty.
+# **10.2 Apply.** A worker takes a group of files. Write `groups`: it puts sizes, in order, into lists whose sums are at most
+# `most`; a file larger than `most` is a group of its own. No group is empty.
 #
 # <details><summary>Hint</summary>
 #
@@ -483,7 +500,8 @@ with check("10.3 Match the library exactly"):
 #
 # <details><summary>Answer</summary>
 #
-# Another worker does the block again, and its file has the same name, which its content gives: it takes the first one's place.
+# Another worker does the block again, and its file has the same name, made from the same files and settings: it takes the
+# first one's place.
 #
 # </details>
 #
@@ -499,7 +517,8 @@ with check("10.3 Match the library exactly"):
 #
 # <details><summary>Answer</summary>
 #
-# Cosines between two models mean nothing: hits from the wrong half are noise. Nothing crashes, which is the danger.
+# Cosines between two models mean nothing: hits from the wrong half are noise. Where both give as many numbers, nothing crashes,
+# which is the danger.
 #
 # </details>
 #

@@ -2,7 +2,8 @@
 
 The course corpus and the public data, over and over, each copy with a line of its own at its head, as files; cut by
 `RecursiveChunker(500)`, embedded with the static model and written as Parquet: by one process with one thread on one
-core, and by `chunk_corpus` on all cores, each in a process of its own. Both do the same work with the same functions.
+core; by as many such processes as there are cores, side by side, each with its share of the files, which is the most that
+this machine can do; and by `chunk_corpus` on all cores. All do the same work with the same functions.
 "Once the workers have started" is the rate from the first file that is written to the last: starting costs the same for
 any corpus. Memory is what all processes of the run hold, those of Ray included, each page they share counted once (the
 sum of their proportional set sizes), looked at twice a second; it is 0 where the system does not say.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -46,20 +48,28 @@ def write_files(folder: Path, megabytes: float) -> int:
     return characters
 
 
-def one_process(folder: Path, output: Path) -> int:
-    """The same work without Ray, on one core and in one thread; gives the number of chunks."""
+def one_process(folder: Path, output: Path, share: int = 0, of: int = 1) -> int:
+    """The same work without Ray, on one core and in one thread, or a share of it; gives the number of chunks."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[share]})
     pa.set_cpu_count(1)
-    output.mkdir()
+    output.mkdir(parents=True)
     chunker, count = RecursiveChunker(500), 0
     write = scale._Writer(embeddings("static"), str(output), "recipe")
-    for group in scale._groups(scale._listed(folder, []), {}, 1):
+    for group in scale._groups(scale._listed(folder, [])[share::of], {}, of):
         for documents in scale._cut(group, chunker, output):
             write(documents)
             count += sum(map(len, documents["chunks"].to_pylist()))
     return count
+
+
+def side_by_side(folder: Path, output: Path) -> int:
+    """`one_process` on each core at once, none of which waits for another; gives the number of chunks."""
+    cores = len(os.sched_getaffinity(0))
+    shares = [(folder, output / str(share), share, cores) for share in range(cores)]
+    with multiprocessing.get_context("fork").Pool(cores) as pool:
+        return sum(pool.starmap(one_process, shares, chunksize=1))
 
 
 def all_cores(folder: Path, output: Path) -> int:
@@ -69,10 +79,8 @@ def all_cores(folder: Path, output: Path) -> int:
 
 def measure(way: str, folder: str, output: str) -> None:
     """One way, and what it took, as JSON; that of `chunk_corpus` also where Ray was running before."""
-    import ray
-
     embeddings("static").embed_query("the model is loaded")
-    ways = {"one": one_process, "all": all_cores}
+    ways = {"one": one_process, "apart": side_by_side, "all": all_cores}
     begin = time.perf_counter()
     if way == "all":
         scale.start_ray()
@@ -80,7 +88,10 @@ def measure(way: str, folder: str, output: str) -> None:
     chunks = ways[way](Path(folder), Path(output))
     took = {"start": started - begin, "seconds": time.perf_counter() - started, "chunks": chunks}
     print(json.dumps(took | {"rate": rate(Path(output))}), flush=True)
-    ray.shutdown()
+    if way == "all":
+        import ray
+
+        ray.shutdown()
 
 
 def rate(output: Path) -> float:
@@ -142,24 +153,25 @@ def main(arguments: list[str] | None = None) -> list[tuple[str, float]]:
         folder = Path(temporary, "files")
         folder.mkdir()
         characters = write_files(folder, 1 if options.smoke else options.megabytes)
-        one, everything = (run(way, folder, Path(temporary, way)) for way in ("one", "all"))
-        if one["chunks"] != everything["chunks"]:
-            raise RuntimeError(f"{one['chunks']} chunks of one process, {everything['chunks']} of all")
-    whole, rates = one["seconds"] / everything["seconds"], everything["rate"] / one["rate"]
-    with_start = one["seconds"] / (everything["start"] + everything["seconds"])
+        one, apart, ray = (run(way, folder, Path(temporary, way)) for way in ("one", "apart", "all"))
+        if len({found["chunks"] for found in (one, apart, ray)}) > 1:
+            raise RuntimeError(f"{one['chunks']}, {apart['chunks']} and {ray['chunks']} chunks: must be the same")
     rows = {
-        "seconds": (one["seconds"], everything["seconds"], ""),
-        "seconds to start Ray before that": ("", everything["start"], ""),
-        "MB at the peak, all processes (proportional set size)": (one["MB"], everything["MB"], 3000),
-        "throughput against one process, once the workers have started": (1, rates, 1.5),
-        "throughput of the whole call": (1, whole, ""),
-        "the same, with starting Ray": (1, with_start, ""),
+        "seconds": (one["seconds"], apart["seconds"], ray["seconds"], ""),
+        "seconds to start Ray before that": ("", "", ray["start"], ""),
+        "MB at the peak, all processes (proportional set size)": (one["MB"], apart["MB"], ray["MB"], 3000),
+        "throughput, once the workers have started": (1, apart["rate"] / one["rate"], ray["rate"] / one["rate"], 1.5),
+        "throughput of the whole call": (1, one["seconds"] / apart["seconds"], one["seconds"] / ray["seconds"], ""),
+        "the same, with starting Ray": (1, "", one["seconds"] / (ray["start"] + ray["seconds"]), ""),
     }
     size = f"{characters / 1e6:,.0f} million characters, {one['chunks']:,} chunks, WordLlama"
-    print(f"| {size} | one process | Ray, {os.cpu_count()} cores | asked |\n| --- | --- | --- | --- |")
+    cores = os.cpu_count()
+    print(
+        f"| {size} | one process | {cores} side by side | Ray, {cores} cores | asked |\n| --- | --- | --- | --- | --- |"
+    )
     for name, values in rows.items():
         print(f"| {name} | {' | '.join(map(shown, values))} |")
-    return [("chunks", one["chunks"]), *((name, values[1]) for name, values in rows.items())]
+    return [("chunks", one["chunks"]), *((name, values[2]) for name, values in rows.items())]
 
 
 def shown(value: float | str) -> str:
