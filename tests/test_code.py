@@ -522,4 +522,4 @@ def test_the_benchmark_runs(capsys):
 
     results = load("source_code").main(["--smoke"])
     assert results and all(ratio > 0 for _, ratio in results)
-    assert "| CodeChunker" in capsys.readouterr().out
+    assert "| `CodeChunker(" in capsys.readouterr().out

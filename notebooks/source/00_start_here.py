@@ -118,7 +118,7 @@ print(f"without it       {model.encode([without])[0] @ asked:.4f}")
 
 # %% [markdown]
 # The manual comes seventh of eight, and its vector hardly notices whether the answer is there. The model `static`
-# averages over all tokens of a text: among 9,206, these 16 are lost.
+# averages over all tokens of a text: among thousands, these few are lost.
 #
 # Other models have another trouble. `minilm`, a small neural network, reads words in their context. But it reads 256
 # tokens of a text, two of which mark its ends, and then it stops. No error, no warning. Compare its vector of the whole
@@ -297,7 +297,8 @@ pd.concat([one_document.table(), many_chunks.table()])[["recall %", "precision %
 # ## Break it
 #
 # For some 6,100 tokens a question, whole documents bring 40.8 % of the gold and chunks 67.8 %, and the intervals do not
-# touch. The price is precision: with 48 chunks it is 0.3 %, with five it was 1.5 %.
+# touch. Reading much costs precision: with 48 chunks it is 0.3 %,
+# with five 1.5 %.
 #
 # Keep one sentence of this lesson: **what gets chunked gets retrieved**. A search gives back chunks, and nothing that
 # is not one. So ask our question again and change one thing, the size: 400 instead of 500.
@@ -343,7 +344,7 @@ show_chunks(of_manual, manual, around=gold, highlight=[gold], limit=900)
 # for home; `python -m chunklab progress` shows everyone what is still open.
 
 # %% tags=["exercise"]
-# Recall and precision, as fractions.
+# Recall and precision, as floats.
 # BEGIN SOLUTION
 recall = 45 / 60
 precision = 45 / 600
@@ -434,7 +435,7 @@ with check("0.3 Match the library exactly"):
 #
 # <details><summary>Answer</summary>
 #
-# Its one vector is an average over 9,206 tokens, and the answer is 16 of them. The ranking says which document is like
+# Its one vector is an average over thousands of tokens, and the answer is a few of them. The ranking says which document is like
 # the question on the whole, not which one answers it.
 #
 # </details>

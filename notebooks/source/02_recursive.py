@@ -137,9 +137,9 @@ print(list(merge(starts, ends, 400)), list(merge(range(0, 50, 10), range(10, 60,
 # `length` counts, such as tokens; `trim` leaves out white space at the edges; `last_resort` cuts what no separator divides.
 #
 # Around it, `recursive_spans` serves any text: `as_levels` makes `Level`s (separator, keep, careful), with more line
-# ends than `\n`, and 。, the full stop of Chinese and Japanese; if a chunk begins or ends inside a grapheme, all is done
-# again with care; `tidy` drops what is blank or comes twice. In both outputs, the rest of piece 5 stays alone: only
-# pieces of one level are joined.
+# ends than `\n`, and 。, the Chinese full stop (`''`: between any characters); if a chunk begins or ends inside a grapheme,
+# all is done again with care; `tidy` drops what is blank or comes twice. In both outputs, the rest of piece 5 stays alone:
+# only pieces of one level are joined.
 
 # %% [markdown] tags=["speaker"]
 # **Go down · 9 min** Say "the same again, with the separators that are left", and wait until somebody says recursion.
@@ -370,7 +370,7 @@ plot_sweep(frame, x="tokens read a question", metric="recall %", by="method")
 # The lines rise together: how much you read counts most. Recursive chunking gives you cleaner pieces, but it does not
 # read. Below, the right chunk comes first, and ends in "She was". What she was *not* to do stands in the chunk after
 # it. The paragraph was too long, and its lines break inside sentences. A full stop among the separators would not do:
-# see "10.15", or "Mr. Hallow". Whole sentences are for lesson 03.
+# see "an I. Calloway". Whole sentences are for lesson 03.
 
 # %% [markdown] tags=["speaker"]
 # **Break it · 3 min** Have the question read, then the end of the best chunk, and ask for the answer. "She was" what?

@@ -329,7 +329,7 @@ print(f"chunks: {dict(same)}\nseveral paragraphs, and over the size: {dict(over)
 # too long goes over.
 #
 # Do not trust the row of `sentence_spans` too far. It was worked on until it found all of the first set; the second
-# was marked before the splitter ran on it, but what that got wrong was then mended. Mark a hundred ends in *your*
+# was marked before the splitter ran on it, but its errors, bar one, were then mended. Mark a hundred ends in *your*
 # documents.
 #
 # Now Mr Thrale's page, and the sizes of the novella's chunks.
@@ -406,8 +406,8 @@ board.frame("document").xs(own, level="document")[["recall", "cut"]].round().ast
 #
 # At the same limit no rise of recall shows for sentences, paragraphs or both: each interval holds 0. Snapping windows
 # gain 9.4 points; at the same cost no gain shows: −1.1, +1.9, −0.5, each interval holds 0. Nothing here shows that
-# context is worth more than any longer text; recursive chunks even cut fewer answers. "Both" gains nothing
-# (−3.1, −0.9, −1.0), but cuts fewer: 16, 19 and 13, where recursive chunks cut 24, 29 and 27.
+# context is worth more than any longer text; recursive chunks even cut fewer answers. "Both" shows no gain (−3.1, −0.9,
+# −1.0), but cuts fewer: 16, 19 and 13, where recursive chunks cut 24, 29 and 27.
 #
 # And whole paragraphs? They cut nothing, and read 1090 tokens a question, 566 of them for one chunk of 24,514
 # characters (guess 3): the transcript of the meeting, which has no paragraphs. Of 21 questions that find it, 6 are

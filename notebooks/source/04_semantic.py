@@ -253,7 +253,7 @@ for window in ("mean", "sides"):
     print(window, sentence_distances(np.repeat(np.eye(2), 6, axis=0), 2, window).round(2).tolist())
 
 # %% [markdown]
-# LangChain's gradient, half of next minus last, cuts one sentence early. Its deviation counts the peak itself, so that
+# LangChain's gradient, half of next minus previous, cuts one sentence early. Its deviation counts the peak itself, so that
 # ten distances never hold one. Two sentences it cannot part. The 41 sentences are nobody's fault, and your first guess:
 # a percentile is a *share*. It finds two cuts in forty places where nothing changes, and two where everything does. And
 # windows that share sentences blur the turn: 0.2, where "sides" has 1.0.
@@ -490,7 +490,7 @@ print(f"of {len(turns)}; by chance about {len(turns) * 14 * 141 / len(meeting):.
 
 # %% [markdown]
 # Between 1 and 4 of 14, and 1.1 would come by chance. MiniLM finds the turn to the complaints book with three buffers
-# of four, the static model with one. So in our figure we were lucky, and a reader seldom would be.
+# of four, the static model with one. Our figure made more cuts, which meet more turns, by chance too.
 #
 # A distance says that the *words* changed. A reader knows that a new item begins. So ask a reader: in lesson 05 a
 # language model cuts.

@@ -111,8 +111,8 @@ pd.DataFrame(rows, index=["blank lines", "words broken", "quotes", "word for wor
 # The usual way (python-docx's `paragraphs`) loses seven quotes of the Word file: tables are no paragraphs. `read_document`
 # writes Markdown, with tables, in reading order, and no blank lines between the items of a list.
 #
-# What you know of a file, you can say: which pages to take (without `as_range`, `start` and `end` say how many to skip), and which
-# lines to leave out. (Look before you filter: the last pattern would drop a cell of one digit too.)
+# What you know of a file, you can say: which pages to take (without `as_range`, `start` and `end` say how many to skip), and
+# which lines to leave out. (Look before you filter: the last pattern would drop a cell of one digit too.)
 
 # %%
 # Rows that the usual way lost; page 2 of the PDF alone, without what three patterns find; a row in it.
@@ -150,9 +150,9 @@ print("as the package has it:", list(paths.values()) == [each.path for each in r
 # %% [markdown]
 # ### From sections to topics
 #
-# A comment for editors and 21 lines of code look like headings (your second guess); the appendix, underlined, does not. A false heading
-# does double harm: it cuts, and gives all that follows a wrong path. `outline` reads a text once, and keeps sections, paths
-# and word counts.
+# A comment for editors and 21 lines of code look like headings (your second guess); the appendix, underlined, does not. A
+# false heading does double harm: it cuts, and gives all that follows a wrong path. `outline` reads a text once, and keeps
+# sections, paths and word counts.
 #
 # The rules are those of an author who cut a knowledge base by hand: 80 to 250 words a chunk, up to 400 to keep a topic
 # whole. First the small ones: neighbours under one parent belong together if the left one is small (below 80 words, or
@@ -283,8 +283,8 @@ goes_on.assign(path=goes_on["path"].str[-44:], text=goes_on["text"].str.partitio
 # %% [markdown]
 # ## Check it against LangChain
 #
-# `MarkdownHeaderTextSplitter` cuts at every heading. So does ours, if the least size is one word. LangChain strips lines, so we
-# name a cut by the number of characters before it that are no white space.
+# `MarkdownHeaderTextSplitter` cuts at headings; bare ones join the next. So does ours, with `min_words=1`. LangChain strips
+# lines, so we name a cut by the number of characters before it that are no white space.
 
 # %% [markdown] tags=["speaker"]
 # **Check it against LangChain · 4 min** All cuts are shared but some in the manual. Go through LangChain's three and
@@ -389,7 +389,7 @@ every.table("kind")[["list (21)", "table cell (21)"]]
 # questions of 21. That is a reason to ask more such questions, not a finding. The path adds 2.5, and the interval holds 0,
 # barely.
 #
-# Choose topics for what recall does not see: a chunk that says what it is about. Is that enough? The first chunk below is
+# Choose topics for what recall does not see: a path that says what it is about. Is that enough? The first chunk below is
 # right, whole, and dangerous: its warning, under the same parent, comes far too late. Chunks must know parent and
 # neighbours: lesson 07.
 

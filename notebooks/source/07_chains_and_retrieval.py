@@ -339,8 +339,8 @@ for text in (drawn, password):
     print(text, *(answers(strategy).invoke(text) for strategy in (sentence, section)), sep="\n   ")
 
 # %% [markdown]
-# One sentence misleads, its parent answers. What stands nowhere is answered too (your fourth guess), from a sentence on
-# some other password, though the model is told "from the passages alone".
+# One sentence misleads, its parent answers. What stands nowhere is answered too (your fourth guess), though the model is told
+# "from the passages alone".
 #
 # ### When to say nothing
 #

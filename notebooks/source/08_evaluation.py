@@ -253,9 +253,10 @@ compare_chunks(novella["novella"], chunks, around=gold[0], highlight=gold, limit
 #
 # ### The experiment
 #
-# A well-known one (AI Makerspace's event on semantic chunking, with a novel) takes 15 recursive chunks of 200 characters, without overlap, against one semantic chunk cut at the
-# 95th percentile: about the same tokens. Our judge reads each passage on one slow core, so ours is smaller: 5 chunks,
-# and the 90th percentile, whose chunks are about as long as five small ones. Same questions, same chain, same model.
+# A well-known one (AI Makerspace's event on semantic chunking, with a novel) takes 15 recursive chunks of 200 characters,
+# without overlap, against one semantic chunk cut at the 95th percentile: about the same tokens. Our judge reads each passage
+# on one slow core, so ours is smaller: 5 chunks, and the 90th percentile, whose chunks are about as long as five small ones.
+# Same questions, same chain, same model.
 
 # %% [markdown] tags=["speaker"]
 # **Measure it · 9 min** The well-known experiment, ours beside it, and what is held equal: 178 and 189 tokens. Pairs
@@ -278,13 +279,13 @@ print({name: sum(right[name]) for name in arms}, written_by(results["semantic"][
 
 # %% [markdown]
 # Six against six, a draw (your first guess), at about the same cost. (One of us marked them, who knew which was which.)
-# Some wrong answers were read somewhere ("the angle of a barn roof"), some nowhere ("her car"). And the parrot that
+# Some wrong answers may have been read ("the angle of a barn roof"), others hardly ("her car"). And the parrot that
 # paid Captain Oster's debts: the text says her uncle's. Would you have marked that wrong? To mark is to judge, too.
 #
 # ### The wrong way, and the right one
 #
-# RAGAS wants `retrieved_contexts`. A published relative of that experiment fills them with the piece that a question was *written from*.
-# So first that piece, by spans and judge (cell one); then what was retrieved: spans (two), the judge (three).
+# RAGAS wants `retrieved_contexts`. A published relative of that experiment fills them with the piece that a question was
+# *written from*. So first that piece, by spans and judge (cell one); then what was retrieved: spans (two), the judge (three).
 
 # %% [markdown] tags=["speaker"]
 # **The wrong way, and the right one · 9 min** Show the wrong way with a straight face: 0.92 for both, what follows?
@@ -326,8 +327,8 @@ plot_scores(means.set_axis(["judged", "judged_low", "judged_high"], axis=1), "ju
 # passage in its order is easier to read than five scraps: twelve questions cannot tell.
 #
 # *The judge* has a number for every row. For faithfulness and context recall it sees small chunks ahead, for context
-# precision the semantic one, for answer relevancy neither, which in the well-known experiment was, by its authors' account, the number that
-# differed. Which would you put on a slide?
+# precision the semantic one, for answer relevancy neither, which in the well-known experiment was, by its authors' account,
+# the number that differed. Which would you put on a slide?
 #
 # ### Is the difference real?
 #
@@ -412,10 +413,10 @@ votes = {name: [vote(q.spans[0], claim) for q, claim in zip(numbers, said)] for 
 exact = {name: binomtest(sum(v), len(v)).proportion_ci() for name, v in votes.items()}
 lines = {name: (sum(v), len(v) - sum(v), *(100 * np.array(exact[name]))) for name, v in votes.items()}
 display(pd.DataFrame(lines, ["yes", "no", "% yes, from", "to"]).T.round().astype(int))
-# Of another question, and yes: where does the passage's own answer end, and where does the other stand?
+# Of another question, and yes: where does the passage's own answer end, and where the other?
 for q, other, said in zip(numbers, numbers[1:] + numbers[:1], votes["of another question"]):
     if said:
-        print(q.spans[0].document, q.spans[0].end, other.spans[0].document, other.spans[0].start, other.answer)
+        print(q.spans[0].document, q.spans[0].end, other.spans[0].document, other.spans[0].end, other.answer)
 
 # %%
 # Each passage alone: context precision is the verdict then. (The prompts are the same: nothing is asked anew.)
@@ -478,9 +479,9 @@ pd.DataFrame.from_dict(lines, "index", columns=columns).round(1)
 
 # %% [markdown]
 # 10.8 points, and the interval leaves out 0, though the semantic arm reads more. But look down the column: 32.6 in the
-# handbook, −1.5 in the manual (few questions each: rough), 1.5 in the novella, where both find next to nothing, 5.1 and 3.7 %. Of what *we* asked
-# about its first chapters they found 91.0 and 50.0. Here more text is searched, and the questions may be harder: ours
-# came from one piece each, in its words. So a result is one of *these* questions and *these* documents.
+# handbook, −1.5 in the manual (few questions each: rough), 1.5 in the novella, where both find next to nothing, 5.1 and 3.7
+# %. Of what *we* asked about its first chapters they found 91.0 and 50.0. Here more text is searched, and the questions may
+# be harder: ours came from one piece each, in its words. So a result is one of *these* questions and *these* documents.
 #
 # And of these settings: 200 characters, no overlap, one percentile, one model, a k. Which of them matters, on documents
 # of your own? Nobody can read 571 answers for each. Lesson 09 turns the knobs, on gold.

@@ -161,7 +161,7 @@ pd.DataFrame(lines, index=["promised", "kept", "any run", "plain"]).T.round(1).r
 #
 # ## Check it against the library
 #
-# SciPy's F, variance between groups over variance within, gives the same share: f / (1 + f). And one run by hand.
+# SciPy's F, without its degrees of freedom, is f; the share is f / (1 + f). And one run by hand.
 
 # %% [markdown] tags=["speaker"]
 # **Check it against the library · 3 min** SciPy's F is the same share in other clothes: one line of algebra on the
@@ -181,7 +181,7 @@ print("sweep:", np.allclose(100 * row.scores["recall"], recall[plain]))
 # %% [markdown]
 # ## See it
 #
-# The shares; "together": what no knob does alone. Then code: which cut keeps what answers the question whole?
+# The shares; "together": what no knob does alone. Then code: which cut ends where its function ends?
 
 # %% [markdown] tags=["speaker"]
 # **See it · 3 min** Have the figure said as one sentence, with its intervals. "Together" is what no knob does alone; it
@@ -313,7 +313,7 @@ wanted = filter(re.compile("published|fixed 600|cluster 200|semantic 250 to 600$
 pd.DataFrame({name: lines[name] for name in wanted}, index=lines["MiniLM, k = 5"]).T[["size", "recall", "IoU"]]
 
 # %% [markdown]
-# The same there: words add ten points. Clusters are longer: more recall, less IoU.
+# The same there: words add ten points. Clusters find more than fixed cuts as long.
 #
 # ### Dearer ways
 #
@@ -380,7 +380,7 @@ pd.concat(lines)
 # | Overlap? | A fifth, if you can store it. | *overlap* |
 # | Headings, code? | Their own chunks, for the reader. | *heading*, *code* |
 # | No blank lines? | No paragraph chunks. | *paragraph*, *users_meeting.txt* |
-# | More around a hit? | For the reader: at equal tokens it costs recall. | *neighbours*, *parents* |
+# | More around a hit? | For the reader: around 600 it costs recall. | *neighbours*, *parents* |
 # | Tokens dear? | Drop weak hits: a third saved, some recall lost. | *no weak hits* |
 # | A model to cut? | Not a small one. | *minus_recursive* |
 #
@@ -565,7 +565,8 @@ with check("9.3 Match the library exactly"):
 #
 # <details><summary>Answer</summary>
 #
-# If no more cells lie below 0 than chance gives, it may be luck: ask more questions of such documents. If it holds, and such documents are yours, yes.
+# If no more cells lie below 0 than chance gives, it may be luck: ask more questions of such documents. If it holds, and such
+# documents are yours, yes.
 #
 # </details>
 #

@@ -137,9 +137,9 @@ print("a word changed in all copies:", embedded([text.replace("sixpence", "three
 #
 # ### Many workers
 #
-# **Ray Data** streams *blocks*, groups of rows, through *stages*. A stage that keeps nothing is a function, `cut`, and runs wherever a core is
-# free. One that must load a model first is a class, and runs as *actors*, which live on and load once. Blocks go from one
-# stage to the next while others are still being read, so that nobody holds the corpus.
+# **Ray Data** streams *blocks*, groups of rows, through *stages*. A stage that keeps nothing is a function, `cut`, and runs
+# wherever a core is free. One that must load a model first is a class, and runs as *actors*, which live on and load once.
+# Blocks go from one stage to the next while others are still being read, so that nobody holds the corpus.
 
 # %% [markdown] tags=["speaker"]
 # **Many workers · 9 min** Draw two stages and a belt between them: a block moves on while others are still read. Where
@@ -255,8 +255,8 @@ pd.Series({name: first_run.seconds[name] for name in ("reading", "cutting", "emb
 # ### When do many workers pay?
 #
 # Workers must start, and load what they need; then each does its part. So time is a fixed cost and a slope. Here they are,
-# reckoned from one run of 100 MB on our benchmark page (two cores, the static model), beside two plain processes, each with
-# half of the files:
+# from our benchmark page (two cores, the static model; the start is timed apart), beside two plain processes, each with half
+# of the files:
 
 # %% [markdown] tags=["speaker"]
 # **Measure it · 5 min** Draw the two lines before the figure: one starts at nought and climbs, the other starts high
@@ -270,8 +270,8 @@ print([f"{one[1]} MB: {one[2] / two[2]:.1f} times" for one, two in zip(lines[0],
 cl.plot_sweep(pd.DataFrame(sum(lines, []), columns=["processes", "megabytes", "seconds"]), "megabytes", "seconds", "processes")
 
 # %% [markdown]
-# Below some 150 megabytes one process is quicker than Ray. Beyond, two cores win: 1.4 times at 450, never above 1.6 (your second
-# guess). Two plain processes gain little more, as cores share memory; what Ray gives for its start comes below. A slower model
+# Below some 135 megabytes one process is quicker than Ray. Beyond, two cores win: 1.4 times at 450, never above 1.6 (your second
+# guess). Two plain processes have 1.6 at any size, and nothing more; what Ray gives for its start comes below. A slower model
 # moves the crossing to the left.
 #
 # ### A worker is killed
@@ -342,7 +342,7 @@ for hit in index.search("Upon what had Dr Fenn shut his book when the ship struc
 #
 # ### To ten terabytes
 #
-# Arithmetic, with numbers that you put in: what one core does in a second, what an hour of a core costs.
+# Arithmetic. Put in your own: what a core does in a second (ours are rounded down), what its hour costs.
 
 # %% [markdown] tags=["speaker"]
 # **To ten terabytes · 4 min** Estimates first, hours and money, for both models. Then everybody changes one number:
@@ -445,8 +445,8 @@ with check("10.2 Apply"):
     assert groups([], 7) == [] and groups([7, 1], 7) == [[7], [1]]
 
 # %% [markdown]
-# **10.3 Match the library exactly.** Write `books_of`: from two dictionaries, name to content, before and now, LangChain's three
-# numbers: added (new or changed), deleted (gone or changed), skipped.
+# **10.3 Match the library exactly.** Write `books_of`: from dictionaries before and now, name to content, a dictionary of
+# LangChain's: `num_added` (new or changed), `num_deleted` (gone or changed), `num_skipped`.
 #
 # <details><summary>Hint</summary>
 #
