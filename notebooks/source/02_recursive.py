@@ -374,7 +374,7 @@ plot_sweep(frame, x="tokens read a question", metric="recall %", by="method")
 
 # %% [markdown] tags=["speaker"]
 # **Break it · 3 min** Have the question read, then the end of the best chunk, and ask for the answer. "She was" what?
-# Somebody always proposes the full stop as a separator: ask what that does to "10.15", or to "Mr. Hallow". Stop there,
+# Somebody always proposes the full stop as a separator: ask what that does to "an I. Calloway". Stop there,
 # and leave the rest to lesson 03.
 
 # %%
