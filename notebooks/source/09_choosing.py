@@ -185,8 +185,8 @@ print("sweep:", np.allclose(100 * row.scores["recall"], recall[plain]))
 
 # %% [markdown] tags=["speaker"]
 # **See it · 3 min** Have the figure said as one sentence, with its intervals. "Together" is what no knob does alone; it
-# is small, and that is good news for whoever turns one at a time. Then the two columns of code: which keeps the
-# outlined answer whole, and which would they rather read? Recall does not ask that.
+# is small, and that is good news for whoever turns one at a time. Then the two columns of code: both hold the answer;
+# which ends where its function ends, and which would they rather read? Recall does not ask that.
 
 # %%
 display(cl.plot_scores(shares, "share"))  # drawing anew adds noise, so a dot may leave the middle of its interval
