@@ -300,6 +300,7 @@ class Doomed(type(static)):
 again, mark = Path(place.name, "killed"), Path(place.name, "mark")
 with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):  # where Ray says that a worker died
     run = chunk_corpus(str(folder / "3_*"), chunker, Doomed(), again)
+    ray.shutdown()
 there, once = cl.read_chunks(again), [c for c in cl.read_chunks(table) if c.document.startswith("3_")]
 print(f"killed: {mark.exists()}, missing {len(set(once) - set(there))}, twice {len(there) - len(set(there))}")
 
@@ -376,7 +377,6 @@ pd.DataFrame(rows | {"MiniLM, one machine": plan(10, 0.02, machines=1)}).T.round
 # notice.
 
 # %%
-ray.shutdown()
 for how, model in (("static", static), ("minilm", minilm)):
     try:
         print(how, len(cl.index_from_parquet(table, model)), "chunks")
