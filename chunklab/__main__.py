@@ -204,12 +204,14 @@ def explore_chunkers(options: argparse.Namespace) -> int:
 def lab_arguments(port: int | None, root_user: bool, browser: bool) -> list[str]:
     """What JupyterLab is told.
 
-    >>> lab_arguments(8890, root_user=True, browser=False)[3:]
-    ['--Application.log_level=WARN', '--port=8890', '--allow-root', '--no-browser']
+    >>> lab_arguments(8890, root_user=True, browser=False)[5:]
+    ['--port=8890', '--allow-root', '--no-browser']
     """
     arguments = [f"--ServerApp.root_dir={ROOT}", f"--LabApp.default_url=/lab/tree/{FIRST}"]
     # It would ask the package index for a newer JupyterLab each time that it opens.
     arguments += ["--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate", "--Application.log_level=WARN"]
+    # Voila serves the explorer alone, not here, where it would open with a warning.
+    arguments.append("--ServerApp.jpserver_extensions={'voila.server_extension': False}")
     if port:
         arguments.append(f"--port={port}")
     if root_user:
