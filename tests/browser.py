@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -28,7 +28,11 @@ def browser():
         pytest.skip("Playwright is not installed")
     from playwright.sync_api import Error, sync_playwright
 
-    with sync_playwright() as play:
+    with ExitStack() as stack:
+        try:
+            play = stack.enter_context(sync_playwright())
+        except Exception as error:  # its driver wants libraries of the system, such as libatomic
+            pytest.skip(f"Playwright does not start: {str(error)[:200]}")
         found = chromium(play)
         if found is None:
             pytest.skip("there is no Chromium: `playwright install chromium`, or apt-get install chromium")

@@ -237,6 +237,18 @@ def test_calls_tokens_and_price_are_counted(folder):
     assert written_by(AIMessage("x")) == "an unnamed model"
 
 
+def test_a_library_of_the_system_that_is_missing_is_named(tmp_path, monkeypatch):
+    broken = "raise ImportError('libgomp.so.1: cannot open shared object file')"
+    (tmp_path / "xllamacpp.py").write_text(broken, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "xllamacpp", raising=False)
+    with pytest.raises(ServerError, match="does not load .libgomp.*apt install libgomp1"):
+        local_server.start(tmp_path / "model.gguf")
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    with pytest.raises(ServerError, match="xllamacpp is not installed .*pip install -r requirements.txt"):
+        local_server.start(tmp_path / "model.gguf")
+
+
 def test_a_server_that_does_not_start_says_what_to_do(tmp_path):
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF" + b"\0" * 100)

@@ -577,7 +577,7 @@ def test_a_crash_while_saving_leaves_the_old_index_whole(saved, monkeypatch, ste
 
 ITSELF = []
 ITSELF.append(ITSELF)
-DEEP = functools.reduce(lambda inner, _: [inner], range(5000), 1)
+DEEP = functools.reduce(lambda inner, _: [inner], range(100_000), 1)
 
 
 @pytest.mark.parametrize(

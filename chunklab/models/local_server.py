@@ -52,10 +52,15 @@ def start(model: Path, context: int = CONTEXT, port: int = 0) -> str:
     """
     try:
         import xllamacpp
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise ServerError(
             f"xllamacpp is not installed ({error}): it runs the local language model. Run: pip install -r "
             "requirements.txt; or set OPENAI_API_KEY, or OPENAI_BASE_URL to the address of a server of your own"
+        ) from error
+    except ImportError as error:
+        raise ServerError(
+            f"xllamacpp, which runs the local language model, does not load ({error}): a library of the system is "
+            "missing; for libgomp.so.1 on Debian and Ubuntu, apt install libgomp1"
         ) from error
     options = xllamacpp.CommonParams()
     options.model.path, options.n_ctx, options.port = str(model), context, port
