@@ -12,9 +12,7 @@ divided by the cores. A model that uses all cores by itself, as minilm does, gai
 from __future__ import annotations
 
 import gc
-import hashlib
 import os
-import stat
 import time
 import traceback
 from collections import Counter
@@ -26,30 +24,26 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 from langchain_core.embeddings import Embeddings
 
-from chunklab.chunk import Chunker, is_blank
+from chunklab.chunk import Chunker
 from chunklab.chunk_files import ENDINGS, Problem, document_ids, found
 from chunklab.chunk_table import (
     CHUNKS,
     ERROR,
     ERRORS,
     PARTS,
-    chunk_rows,
     index_from_parquet,
     parts_in,
     read_chunks,
     recipe_of,
     without,
     write_errors,
-    write_part,
 )
-from chunklab.chunkers.distances import embed_in_blocks
-from chunklab.documents import MAX_BYTES, read_document, utf_8
-from chunklab.models.vectors import check_model, unit
-from chunklab.queries import model_name
+from chunklab.corpus_worker import TRIES, Writer, cut_files, sha_of
+from chunklab.documents import utf_8
+from chunklab.models.vectors import check_model
 from chunklab.ray_session import load_ray, running, start_ray
 
 __all__ = ["CorpusRun", "chunk_corpus", "index_from_parquet", "read_chunks", "start_ray"]
@@ -61,10 +55,7 @@ HASHED_HERE = 500_000_000
 """Up to so many bytes, files that are known already are compared without starting Ray; that takes half a second."""
 
 _READING, _EMBEDDING = 0.25, 0.75  # of a core. Each core has one of both, and works on whichever has something to do.
-_HELD = 50_000_000  # bytes of chunks that a worker gathers before it passes them on
-_DEATHS = 3  # of workers, until what they were at is taken to be the reason; Ray alone would go on for ever
 _UNFINISHED = "unfinished"
-_TRIES = "[0-9a-f]" * 32 + ".try"
 _SECONDS = ("reading", "cutting", "embedding", "writing")
 _FILES = pa.schema(
     [
@@ -75,8 +66,6 @@ _FILES = pa.schema(
         ("known", pa.list_(pa.string())),
     ]
 )
-_DONE = [("document", pa.string()), ("path", pa.string()), ("sha256", pa.string()), ("error", pa.string())]
-_DONE += [(name, pa.float64()) for name in _SECONDS[:2]]
 
 
 @dataclass(frozen=True)
@@ -180,7 +169,7 @@ def _run(
     for name in (CHUNKS, _UNFINISHED):
         (folder / name).mkdir(exist_ok=True)
     left_over = [place.glob(f"{PARTS}.*.tmp") for place in (folder / CHUNKS, folder / _UNFINISHED)]
-    for path in chain(*left_over, folder.glob(f"{ERRORS}.*.tmp"), (folder / _UNFINISHED).glob(_TRIES)):
+    for path in chain(*left_over, folder.glob(f"{ERRORS}.*.tmp"), (folder / _UNFINISHED).glob(TRIES)):
         path.unlink(missing_ok=True)  # of processes that were killed
     noted = parts_in(folder)  # documents without chunks
     before = [*parts_in(folder / CHUNKS), *noted]
@@ -194,7 +183,7 @@ def _run(
     now: dict[str, str] = {}
     ahead = files
     if sum(file.size for file in files if file.document in known) <= HASHED_HERE:
-        now = {f.document: sha for f in files if (sha := _sha(f.path) if f.document in known else None)}
+        now = {f.document: sha for f in files if (sha := sha_of(f.path) if f.document in known else None)}
         now = {document: sha for document, sha in now.items() if sha in known[document]}
         ahead = [file for file in files if file.document not in now]
     kept, seconds, errors = len(now), Counter(dict.fromkeys(_SECONDS, 0.0)), []
@@ -263,7 +252,7 @@ def _settle(folder: Path, recipe: str, now: dict[str, str]) -> None:
 
 def _clear(folder: Path) -> None:
     """Remove what runs have left in a folder, and the folder if nothing of somebody else's is in it."""
-    for path in chain(folder.glob(PARTS), folder.glob(f"{PARTS}.*.tmp"), folder.glob(_TRIES)):
+    for path in chain(folder.glob(PARTS), folder.glob(f"{PARTS}.*.tmp"), folder.glob(TRIES)):
         path.unlink(missing_ok=True)
     with suppress(OSError):
         folder.rmdir()
@@ -328,12 +317,12 @@ def _done(
         groups = list(_groups(files, known, cores))
         actors = ray.data.ActorPoolStrategy(size=min(cores, len(groups)))
         writer = {"embeddings": embeddings, "folder": os.path.abspath(folder), "recipe": recipe}
-        cut = partial(_cut, chunker=chunker, folder=Path(os.path.abspath(folder)))
+        cut = partial(cut_files, chunker=chunker, folder=Path(os.path.abspath(folder)))
         stream = (
             ray.data.from_arrow(groups)
             .map_batches(cut, batch_format="pyarrow", num_cpus=_READING)
             .map_batches(
-                _Writer, fn_constructor_kwargs=writer, batch_format="pyarrow", num_cpus=_EMBEDDING, compute=actors
+                Writer, fn_constructor_kwargs=writer, batch_format="pyarrow", num_cpus=_EMBEDDING, compute=actors
             )
         )
         try:
@@ -380,134 +369,3 @@ def _groups(files: list[_File], known: dict[str, set[str]], cores: int) -> Itera
             }
         )
     yield pa.Table.from_pylist(group, _FILES)
-
-
-def _cut(files: pa.Table, chunker: Chunker, folder: Path) -> Iterator[pa.Table]:
-    """Read and cut files; gives a row a document, with its chunks in it or with the error."""
-    rows, chunks, held = [], [], 0
-    with _Tries(folder, files["document"].to_pylist(), "cut") as tries:
-        for place, file in enumerate(files.to_pylist()):
-            tries.begin(place)
-            row, found_chunks = _cut_one(file, chunker, tries.deaths[place])
-            rows.append(row)
-            chunks.append(found_chunks)
-            held += found_chunks.nbytes
-            if held > _HELD:  # small files may unpack to a thousand times their size
-                yield _rows_of(rows, chunks)
-                rows, chunks, held = [], [], 0
-        if rows:
-            yield _rows_of(rows, chunks)
-
-
-def _rows_of(rows: list[list[Any]], chunks: list[pa.Array]) -> pa.Table:
-    columns = [pa.array(column, kind) for column, (_, kind) in zip(zip(*rows, strict=True), _DONE, strict=True)]
-    ends = np.cumsum([0, *map(len, chunks)])
-    nested = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.concat_arrays(chunks))
-    return pa.table([*columns, nested], names=[*(name for name, _ in _DONE), "chunks"])
-
-
-def _cut_one(file: dict[str, Any], chunker: Chunker, deaths: int) -> tuple[list[Any], pa.Array]:
-    """What was done with one file, and its chunks; `deaths` workers have died of it."""
-    times, chunks = [time.perf_counter()], chunk_rows([])
-    path: Any
-    path, base = (Path(os.fsdecode(file[name])) if file[name] else None for name in ("file", "base"))
-    sha, error = None, None
-    try:
-        if deaths >= _DEATHS:
-            raise RuntimeError(f"{deaths} workers have died while they read or cut it")
-        # First its checksum, then the document: should the file change in between, the next run does it again.
-        sha = _sha(path)
-        if sha is None or sha not in file["known"]:
-            document = read_document(path.relative_to(base) if base else path, base=base)
-            if sha is None:
-                raise RuntimeError("it has changed while it was read")
-            times.append(time.perf_counter())
-            chunks = chunk_rows(chunker.chunk(document.text, file["document"]))
-    except Exception as problem:  # one document must not cost what the others give
-        said = str(problem).partition(f"{path.name} ")[2] if isinstance(problem, OSError) else ""
-        error = (said or f"{type(problem).__name__}: {problem}").encode("utf-8", "replace").decode()
-    times += [time.perf_counter()] * (3 - len(times))
-    return [file["document"], file["path"], sha, error, times[1] - times[0], times[2] - times[1]], chunks
-
-
-class _Tries:
-    """At which document of a group workers have died: a file that outlives them says how far each came."""
-
-    def __init__(self, folder: Path, documents: list[str], work: str) -> None:
-        name = hashlib.sha256("\0".join([work, *documents]).encode()).hexdigest()[:32]
-        self._path = folder / f"{name}.try"
-        begun = list(map(int, self._path.read_text().split())) if self._path.exists() else []
-        # Each came from the first document up to the one before the next began again at the first.
-        ended = [place for place, after in zip(begun, [*begun, 0][1:], strict=True) if after == 0]
-        self.deaths = Counter(ended)
-
-    def __enter__(self) -> _Tries:
-        self._file = self._path.open("a", buffering=1)
-        return self
-
-    def __exit__(self, *problem: Any) -> None:
-        self._file.close()
-        self._path.unlink(missing_ok=True)
-
-    def begin(self, place: int) -> None:
-        """Note that a document is begun, before it is."""
-        self._file.write(f"{place}\n")
-
-
-class _Writer:
-    """Embeds and writes what was cut. An actor: it has the model loaded."""
-
-    def __init__(self, embeddings: Embeddings | None, folder: str, recipe: str) -> None:
-        # There is an actor for each core: threads of the tokenizer's would only be in each other's way.
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        self.embeddings, self.folder, self.recipe = embeddings, Path(folder), recipe
-
-    def __call__(self, documents: pa.Table) -> pa.Table:
-        with _Tries(self.folder, documents["document"].to_pylist(), "embed") as tries:
-            if tries.deaths[0] >= _DEATHS:
-                raise RuntimeError(
-                    f"{_DEATHS} workers have died while they embedded {documents['document'][0]} and more"
-                )
-            tries.begin(0)
-            began = time.perf_counter()
-            rows = pa.compute.list_flatten(documents["chunks"]).combine_chunks()
-            vectors = None
-            if self.embeddings is not None and len(rows):
-                vectors = _vectors(self.embeddings, rows.field("text").to_pylist())
-            embedded = time.perf_counter()
-            if len(rows):
-                self._write(documents, rows, vectors)
-            took = {"embedding": embedded - began, "writing": time.perf_counter() - embedded}
-        counts = pa.compute.list_value_length(documents["chunks"])
-        done = documents.drop_columns("chunks").append_column("chunks", counts)
-        for name, seconds in took.items():  # those of the whole group stand in its first row
-            done = done.append_column(name, pa.array([seconds, *[0.0] * (len(done) - 1)]))
-        return done
-
-    def _write(self, documents: pa.Table, rows: pa.Array, vectors: np.ndarray | None) -> None:
-        with_chunks = documents.filter(pa.compute.greater(pa.compute.list_value_length(documents["chunks"]), 0))
-        cut = dict(zip(*(with_chunks[name].to_pylist() for name in ("document", "sha256")), strict=True))
-        model = None if self.embeddings is None else model_name(self.embeddings)
-        write_part(self.folder, rows, vectors, self.recipe, model, cut)
-
-
-def _vectors(embeddings: Embeddings, texts: list[str]) -> np.ndarray:
-    """The unit vectors of texts, as `ChunkIndex` has them: a blank one has no direction."""
-    speaking = [place for place, text in enumerate(texts) if not is_blank(text)]
-    # Where all are blank, some word tells how many numbers a vector has.
-    found_vectors = unit(embed_in_blocks(embeddings, [texts[place] for place in speaking] or ["word"]))
-    vectors = np.zeros((len(texts), found_vectors.shape[1]), dtype=np.float32)
-    vectors[speaking] = found_vectors[: len(speaking)]
-    return vectors
-
-
-def _sha(path: Path) -> str | None:
-    """The checksum of a file's bytes; None for what is no file, or more than is read."""
-    try:
-        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
-            state = os.fstat(file.fileno())
-            if stat.S_ISREG(state.st_mode) and state.st_size <= MAX_BYTES:
-                return hashlib.file_digest(file, "sha256").hexdigest()
-    except (OSError, ValueError):
-        pass  # read_document says what is wrong
-    return None

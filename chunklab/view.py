@@ -356,6 +356,7 @@ def _tag(cover: list[_Piece], opens: bool) -> str:
 
 
 def rgba(number: int, opacity: float | None = None) -> str:
+    """The colour of a chunk of this number, for CSS; with an opacity, from 0 to 1, as a background."""
     numbers = ",".join(map(str, _COLOURS[number % len(_COLOURS)]))
     return f"rgba({numbers},{opacity:.2f})".replace("0.", ".") if opacity else f"rgb({numbers})"
 
@@ -382,6 +383,11 @@ _VISIBLE |= {127: 0x2421} | dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
 
 
 def many(number: int, noun: str) -> str:
+    """So many of something, in words.
+
+    >>> many(1, "chunk"), many(1200, "chunk")
+    ('1 chunk', '1,200 chunks')
+    """
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 

@@ -66,6 +66,7 @@ LAYERS += [
     "record",
     "chunk_files",
     "chunk_table",
+    "corpus_worker",
     "ray_session",
     "scale",
     "own_documents",

@@ -28,6 +28,7 @@ from chunklab import (
     RecursiveChunker,
     SplitterChain,
     chunk_corpus,
+    corpus_worker,
     embeddings,
     index_from_parquet,
     read_chunks,
@@ -274,7 +275,7 @@ def test_a_document_that_kills_each_worker_is_an_error_like_others(running, tmp_
 
 def test_it_is_known_at_which_document_workers_died(tmp_path):
     def tries():
-        return chunklab.scale._Tries(tmp_path, ["a", "b"], "cut")
+        return corpus_worker.Tries(tmp_path, ["a", "b"], "cut")
 
     assert not tries().deaths
     (tmp_path / tries()._path.name).write_text("0\n1\n0\n0\n1\n", encoding="utf-8")
@@ -283,9 +284,9 @@ def test_it_is_known_at_which_document_workers_died(tmp_path):
         one.begin(0)
         assert tries().deaths == {1: 2, 0: 2}
     assert not list(tmp_path.iterdir())
-    (tmp_path / chunklab.scale._Tries(tmp_path, ["a"], "embed")._path.name).write_text("0\n0\n0\n", encoding="utf-8")
+    (tmp_path / corpus_worker.Tries(tmp_path, ["a"], "embed")._path.name).write_text("0\n0\n0\n", encoding="utf-8")
     with pytest.raises(RuntimeError, match="3 workers have died while they embedded a and more"):
-        chunklab.scale._Writer(None, str(tmp_path), "now")(pa.table({"document": ["a"]}))
+        corpus_worker.Writer(None, str(tmp_path), "now")(pa.table({"document": ["a"]}))
 
 
 def test_a_run_that_breaks_off_is_gone_on_with(running, tmp_path):
@@ -332,17 +333,17 @@ class Picky(RecursiveChunker):
 
 
 def test_what_a_worker_gathers_is_passed_on_in_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(chunklab.scale, "_HELD", 1000)
+    monkeypatch.setattr(corpus_worker, "_HELD", 1000)
     for name in "abc":
         (tmp_path / f"{name}.txt").write_text("The bell. " * 60, encoding="utf-8")
     files = [chunklab.scale._File(path.name, path, tmp_path, 600) for path in sorted(tmp_path.iterdir())]
     group = pa.concat_tables(chunklab.scale._groups(files, {}, 1))
-    tables = list(chunklab.scale._cut(group, RecursiveChunker(100), tmp_path))
+    tables = list(corpus_worker.cut_files(group, RecursiveChunker(100), tmp_path))
     assert [table["document"].to_pylist() for table in tables] == [["a.txt", "b.txt"], ["c.txt"]]
 
 
 def test_blank_chunks_have_vectors_of_the_model_s_length(tmp_path):
-    vectors = [chunklab.scale._vectors(embeddings("static"), texts) for texts in ([" "], [" ", "bell"])]
+    vectors = [corpus_worker._vectors(embeddings("static"), texts) for texts in ([" "], [" ", "bell"])]
     assert [one.shape for one in vectors] == [(1, 256), (2, 256)] and not vectors[1][0].any() and vectors[1][1].any()
 
 

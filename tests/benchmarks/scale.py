@@ -26,7 +26,16 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from chunklab import RecursiveChunker, chunk_corpus, embeddings, load_benchmark, load_corpus, load_novel, scale
+from chunklab import (
+    RecursiveChunker,
+    chunk_corpus,
+    corpus_worker,
+    embeddings,
+    load_benchmark,
+    load_corpus,
+    load_novel,
+    scale,
+)
 
 
 def write_files(folder: Path, megabytes: float) -> int:
@@ -56,9 +65,9 @@ def one_process(folder: Path, output: Path, share: int = 0, of: int = 1) -> int:
     pa.set_cpu_count(1)
     output.mkdir(parents=True)
     chunker, count = RecursiveChunker(500), 0
-    write = scale._Writer(embeddings("static"), str(output), "recipe")
+    write = corpus_worker.Writer(embeddings("static"), str(output), "recipe")
     for group in scale._groups(scale._listed(folder, [])[share::of], {}, of):
-        for documents in scale._cut(group, chunker, output):
+        for documents in corpus_worker.cut_files(group, chunker, output):
             write(documents)
             count += sum(map(len, documents["chunks"].to_pylist()))
     return count
